@@ -1,0 +1,57 @@
+// What a connection string says, in the form of Microsoft's ODBC driver.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/secret.h"
+
+namespace mssql_cdc::sqlserver {
+
+enum class Encrypt : std::uint8_t {
+  kMandatory,  // Encrypt=yes|true|mandatory (the default): TLS inside PRELOGIN.
+  kStrict,     // Encrypt=strict: TDS 8.0, TLS first; the certificate is always verified.
+  kLoginOnly,  // Encrypt=optional|no|false: asked for by name; only the login is encrypted,
+               // or nothing where the server has no encryption at all.
+};
+
+struct ConnectOptions {
+  std::string host;
+  std::optional<std::uint16_t> port;    // Absent: 1433, or what SQL Browser says.
+  std::optional<std::string> instance;  // From host\instance.
+  std::string database;
+  std::string user;
+  Secret password;
+  std::optional<Secret> access_token;
+  Encrypt encrypt = Encrypt::kMandatory;
+  bool trust_server_certificate = false;
+  std::optional<std::string> host_name_in_certificate;
+  std::optional<std::string> server_certificate;  // PEM file: this very leaf.
+  std::optional<std::string> ca_file;             // CAFile: PEM of extra roots.
+  bool read_only_intent = false;
+  std::string application_name = "mssql-cdc";
+  std::string workstation;
+  std::int64_t connect_timeout_ms = 30'000;
+  // 0: 32767 in clear, 16383 with encryption.
+  std::uint16_t packet_size_bytes = 0;
+};
+
+// Reads `text`: key=value pairs separated by ;, keys in any case, values in {braces} with
+// }} for }. Keys: Server|Address|Addr|Data Source, Database|Initial Catalog, UID|User ID|
+// User, PWD|Password, Encrypt, TrustServerCertificate, HostNameInCertificate,
+// ServerCertificate, CAFile, ApplicationIntent, APP|Application Name, WSID|Workstation ID,
+// Packet Size, Connect Timeout|Connection Timeout|LoginTimeout|Timeout, Driver (ignored).
+// Server is [tcp:]host[,port] or host\instance; "." and "(local)" are localhost.
+//
+// Errors: KeywordUnsupported for a known keyword that changes meaning and has no support
+// here (Trusted_Connection=yes, Authentication, MARS, failover partner, ...) and for an
+// unknown one, by name; OptionInvalid for a value outside its choices; OptionsClash for a
+// keyword given twice with different values; OptionMissing without a server. The values of
+// credentials are never in an error.
+Result<ConnectOptions> ParseConnectionString(std::string_view text);
+
+}  // namespace mssql_cdc::sqlserver

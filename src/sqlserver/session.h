@@ -1,0 +1,104 @@
+// A session with SQL Server: logs in, sends one request at a time, hands its reply on.
+//
+// A session is kept and reused between requests. One whose reply was not read to its end
+// (or to the acknowledgement of an attention) is not clean: it is closed, never reused.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/limits.h"
+#include "columns/batch.h"
+#include "net/transport.h"
+#include "sqlserver/connection_string.h"
+
+namespace mssql_cdc::sqlserver {
+
+// A value bound to a parameter of a request.
+struct Parameter {
+  enum class Kind : std::uint8_t {
+    kNVarChar,   // text (UTF-8 here, UTF-16 on the wire)
+    kVarBinary,  // bytes
+    kBinary10,   // an LSN: exactly ten bytes
+    kBigInt,
+  };
+  std::string name;  // With its @.
+  Kind kind = Kind::kNVarChar;
+  std::optional<std::string> bytes;  // nullopt: NULL. Of kNVarChar and the binaries.
+  std::int64_t integer = 0;          // Of kBigInt.
+};
+
+struct Request {
+  std::string sql;                    // UTF-8.
+  std::vector<Parameter> parameters;  // None: sent as a batch, else sp_executesql.
+};
+
+struct BatchLimits {
+  std::int64_t row_count_max = kBatchRowCountDefault;
+  std::size_t size_bytes_max = kBatchSizeBytesMax;
+};
+
+class Session;
+
+// The reply to one request, read forward. Dropping it before Finish leaves the session
+// unclean.
+class Reply {
+ public:
+  virtual ~Reply() = default;
+  // Goes to the next result set (skipping what is unread of this one) and gives its
+  // columns, or nullopt when there is none. Errors: what the server reported, as
+  // ServerError, PermissionDenied, ServerBusy, ... with facts number, class, state,
+  // message; TDS errors; ConnectionLost.
+  virtual Result<std::optional<columns::SchemaPtr>> NextResult() = 0;
+  // The next rows of the current result set, nullopt at its end.
+  virtual Result<std::optional<columns::RecordBatch>> NextBatch() = 0;
+  // Reads to the end. Any ERROR token or DONE.ERROR bit on the way is an error, even
+  // after rows were handed on.
+  virtual Status Finish() = 0;
+};
+
+struct ServerFacts {
+  std::string product;  // "Microsoft SQL Server"
+  std::uint8_t major_version = 0;
+  std::uint8_t minor_version = 0;
+  std::uint16_t build = 0;
+  std::string database;
+  bool encrypted = false;
+};
+
+class Session {
+ public:
+  virtual ~Session() = default;
+
+  // Connects, sets up encryption, logs in, follows redirections (at most 5). Everything
+  // within options.connect_timeout_ms. Sends the session settings the product relies on.
+  // Errors: net's, LoginFailed, DatabaseUnavailable, ServerBusy, TooManyRoutes, ...
+  static Result<std::unique_ptr<Session>> Open(const ConnectOptions& options,
+                                               net::Dialer& dialer, Clock& clock);
+
+  // Sends `request`. Requires that the previous Reply was finished. The Reply borrows the
+  // session.
+  virtual Result<std::unique_ptr<Reply>> Execute(const Request& request,
+                                                 const BatchLimits& limits) = 0;
+  // Asks the server to stop the running request (attention), from any thread.
+  virtual void Cancel() = 0;
+  // Whether the next request may be sent.
+  virtual bool clean() const = 0;
+  virtual const ServerFacts& facts() const = 0;
+  // Requests sent since login: what "few round trips" is measured by.
+  virtual std::int64_t request_count() const = 0;
+  virtual void Close() = 0;
+};
+
+// Runs `request` and collects every result set whole; for small answers (catalogue, max
+// LSN). A result set with more than `row_count_max` rows is InternalError.
+Result<std::vector<columns::RecordBatch>> Collect(Session& session, const Request& request,
+                                                  std::int64_t row_count_max = 100'000);
+
+}  // namespace mssql_cdc::sqlserver
