@@ -1,0 +1,254 @@
+#include "cli/config.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+
+// Exceptions off: parse errors come back as values.
+#define TOML_EXCEPTIONS 0
+#define TOML_HEADER_ONLY 1
+#include <toml++/toml.h>
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace mssql_cdc::cli {
+namespace {
+
+// Every name a stream takes: the reference's source options, to_delta's parameters, and
+// the local runtime's own. Secrets are kept apart.
+constexpr std::string_view kSettingNames[] = {
+    "captureInstance", "connectionString", "user", "password", "accessToken",
+    "tokenProvider", "backend", "sourceTimeZone", "connectTimeout", "lockTimeoutMs",
+    "startingLsn", "maxCommitsPerBatch", "numPartitions", "failOnDataLoss",
+    "includeCommandId", "columns", "arrowBatchSize", "metricsPath",
+    "schemaChangePolicy", "isolationLevel", "snapshotChunks", "snapshotKeys",
+    "snapshotLsn", "fakePath",
+    "target", "app_id", "checkpoint", "facts_table", "trigger", "query_name",
+    "bootstrap", "on_data_loss", "resnapshot_interval_days", "snapshot_on_switch",
+    "snapshot", "pollIntervalMs", "pollIntervalMaxMs"};
+
+bool IsPath(std::string_view reference) {
+  return reference.find('/') != std::string_view::npos ||
+         reference.find(':') != std::string_view::npos;
+}
+
+std::string Nearest(std::string_view name, const auto& candidates) {
+  std::string best;
+  std::size_t best_distance = 4;
+  for (const auto& candidate : candidates) {
+    const std::size_t distance = EditDistance(LowerAscii(name), LowerAscii(candidate));
+    if (distance < best_distance) {
+      best_distance = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+std::string Absolute(const std::string& path, const std::string& base_dir) {
+  const bool has_scheme = path.find("://") != std::string::npos;
+  if (path.empty() || path.front() == '/' || has_scheme || base_dir.empty()) return path;
+  return base_dir + "/" + path;
+}
+
+class Parser {
+ public:
+  Parser(const std::string& file_name, const std::string& base_dir,
+         const Surroundings& surroundings)
+      : file_name_(file_name), base_dir_(base_dir), surroundings_(surroundings) {}
+
+  Result<PipelineFile> Run(std::string_view text) {
+    toml::parse_result parsed = toml::parse(text, file_name_);
+    if (!parsed) {
+      return Error(ErrorId::kConfigUnreadable)
+          .With("file", file_name_)
+          .With("line", std::to_string(parsed.error().source().begin.line))
+          .With("problem", std::string(parsed.error().description()));
+    }
+    const toml::table& root = parsed.table();
+    TRY(CheckSections(root));
+    StreamSettings defaults;
+    if (const toml::node* source = root.get("source")) {
+      TRY(ReadSettings(*source->as_table(), "source", defaults));
+    }
+    if (const toml::node* catalog = root.get("catalog")) {
+      TRY(ReadCatalog(*catalog->as_table()));
+    }
+    const toml::node* streams = root.get("stream");
+    if (streams == nullptr || streams->as_array()->empty()) {
+      return Error(ErrorId::kOptionMissing).With("file", file_name_).With("option", "[[stream]]");
+    }
+    for (const toml::node& stream : *streams->as_array()) {
+      StreamSettings settings = defaults;
+      TRY(ReadSettings(*stream.as_table(), "stream", settings));
+      file_.streams.push_back(std::move(settings));
+    }
+    return std::move(file_);
+  }
+
+ private:
+  Status CheckSections(const toml::table& root) {
+    constexpr std::string_view kSections[] = {"source", "catalog", "stream"};
+    for (const auto& [key, node] : root) {
+      const bool is_stream = key.str() == "stream";
+      if (key.str() != "source" && key.str() != "catalog" && !is_stream) {
+        const std::string nearest = Nearest(key.str(), kSections);
+        return Error(ErrorId::kOptionUnknown)
+            .With("file", file_name_)
+            .With("line", std::to_string(node.source().begin.line))
+            .With("section", std::string(key.str()))
+            .With("nearest", nearest.empty() ? "source, catalog, stream" : nearest);
+      }
+      const bool right_form =
+          is_stream ? node.is_array_of_tables() : node.is_table();
+      if (!right_form) {
+        return Error(ErrorId::kConfigUnreadable)
+            .With("file", file_name_)
+            .With("line", std::to_string(node.source().begin.line))
+            .With("problem", is_stream ? "stream is written [[stream]]"
+                                       : fmt::format("{0} is written [{0}]", key.str()));
+      }
+    }
+    return Unit{};
+  }
+
+  Status ReadCatalog(const toml::table& table) {
+    for (const auto& [key, node] : table) {
+      const auto location = node.value<std::string>();
+      if (!location || location->empty()) {
+        return Invalid("catalog." + std::string(key.str()), node, "a location in quotes");
+      }
+      file_.catalog.emplace(key.str(), *location);
+    }
+    return Unit{};
+  }
+
+  Status ReadSettings(const toml::table& table, std::string_view section,
+                      StreamSettings& settings) {
+    for (const auto& [key, node] : table) {
+      const auto* known = std::find_if(
+          std::begin(kSettingNames), std::end(kSettingNames),
+          [&](std::string_view name) { return EqualsIgnoringAsciiCase(name, key.str()); });
+      if (known == std::end(kSettingNames)) {
+        WarnUnknown(key.str(), section);
+        continue;
+      }
+      if (*known == "password" || *known == "accessToken") {
+        TRY_ASSIGN(Secret secret, ReadSecret(*known, node));
+        (*known == "password" ? settings.password : settings.access_token) =
+            std::move(secret);
+        continue;
+      }
+      TRY_ASSIGN(std::string value, ReadValue(*known, node));
+      settings.options[std::string(*known)] = std::move(value);
+    }
+    return Unit{};
+  }
+
+  void WarnUnknown(std::string_view name, std::string_view section) {
+    const std::string nearest = Nearest(name, kSettingNames);
+    file_.warnings.push_back(
+        fmt::format("{}: [{}] does not know {}, which is ignored{}", file_name_, section,
+                    name, nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+  }
+
+  Result<std::string> ReadValue(std::string_view name, const toml::node& node) {
+    if (const auto text = node.value_exact<std::string>()) return *text;
+    if (const auto truth = node.value_exact<bool>()) return std::string(*truth ? "true" : "false");
+    if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
+    if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
+    return Invalid(std::string(name), node, "a string, number or boolean").error();
+  }
+
+  Result<Secret> ReadSecret(std::string_view name, const toml::node& node) {
+    if (const auto text = node.value_exact<std::string>()) {
+      file_.warnings.push_back(fmt::format(
+          "{}: {} stands in the file; {{ env = \"NAME\" }} or {{ file = \"path\" }} keeps "
+          "it out",
+          file_name_, name));
+      return Secret(*text);
+    }
+    const toml::table* table = node.as_table();
+    if (table == nullptr || table->size() != 1) {
+      return Invalid(std::string(name), node, "{ env = \"NAME\" } or { file = \"path\" }")
+          .error();
+    }
+    if (const auto variable = (*table)["env"].value<std::string>()) {
+      auto value = surroundings_.environment(*variable);
+      if (!value) {
+        return Error(ErrorId::kOptionMissing)
+            .With("option", std::string(name))
+            .With("environment_variable", *variable);
+      }
+      return Secret(std::move(*value));
+    }
+    if (const auto path = (*table)["file"].value<std::string>()) {
+      auto content = surroundings_.read_file(Absolute(*path, base_dir_));
+      if (!content.ok()) {
+        return Error(ErrorId::kOptionMissing)
+            .With("option", std::string(name))
+            .With("file", *path);
+      }
+      std::string text = std::move(content).value();
+      if (text.ends_with('\n')) text.pop_back();
+      if (text.ends_with('\r')) text.pop_back();
+      return Secret(std::move(text));
+    }
+    return Invalid(std::string(name), node, "{ env = \"NAME\" } or { file = \"path\" }")
+        .error();
+  }
+
+  Status Invalid(std::string option, const toml::node& node, std::string allowed) {
+    return Error(ErrorId::kOptionInvalid)
+        .With("file", file_name_)
+        .With("line", std::to_string(node.source().begin.line))
+        .With("option", std::move(option))
+        .With("allowed", std::move(allowed));
+  }
+
+  const std::string& file_name_;
+  const std::string& base_dir_;
+  const Surroundings& surroundings_;
+  PipelineFile file_;
+};
+
+}  // namespace
+
+Surroundings RealSurroundings() {
+  return {[](const std::string& name) -> std::optional<std::string> {
+            const char* value = std::getenv(name.c_str());
+            if (value == nullptr) return std::nullopt;
+            return std::string(value);
+          },
+          [](const std::string& path) -> Result<std::string> {
+            std::ifstream file(path, std::ios::binary);
+            if (!file) return Error(ErrorId::kFileFailed).With("file", path);
+            return std::string(std::istreambuf_iterator<char>(file), {});
+          }};
+}
+
+Result<PipelineFile> ParsePipeline(std::string_view toml, const std::string& file_name,
+                                   const std::string& base_dir,
+                                   const Surroundings& surroundings) {
+  return Parser(file_name, base_dir, surroundings).Run(toml);
+}
+
+Result<std::string> Locate(const PipelineFile& file, const std::string& reference,
+                           const std::string& base_dir) {
+  if (IsPath(reference)) return Absolute(reference, base_dir);
+  const auto found = file.catalog.find(reference);
+  if (found != file.catalog.end()) return Absolute(found->second, base_dir);
+  Error error = Error(ErrorId::kOptionInvalid)
+                    .With("table", reference)
+                    .With("allowed", "a path, or a name that [catalog] maps to a location");
+  std::vector<std::string> names;
+  for (const auto& [name, location] : file.catalog) names.push_back(name);
+  if (const std::string nearest = Nearest(reference, names); !nearest.empty()) {
+    error.Add("nearest", nearest);
+  }
+  return error;
+}
+
+}  // namespace mssql_cdc::cli

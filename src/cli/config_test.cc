@@ -1,0 +1,114 @@
+#include "cli/config.h"
+
+#include <gtest/gtest.h>
+
+namespace mssql_cdc::cli {
+namespace {
+
+constexpr char kFile[] = R"(
+[source]
+connectionString = "Server=localhost,1433;Database=shop"
+user = "cdc_reader"
+password = { env = "SHOP_PASSWORD" }
+[catalog]
+"bronze.orders" = "lake/bronze/orders"
+[[stream]]
+captureInstance = "dbo_orders"
+target = "bronze.orders"
+APP_ID = "orders-v1"
+bootstrap = true
+maxcommitsperbatch = 500
+[[stream]]
+captureInstance = "dbo_lines"
+user = "other"
+maxCommitPerBatch = 1
+)";
+
+Surroundings Fixed() {
+  return {[](const std::string& name) -> std::optional<std::string> {
+            if (name == "SHOP_PASSWORD") return "hunter2-canary";
+            return std::nullopt;
+          },
+          [](const std::string& path) -> Result<std::string> {
+            if (path == "/etc/secret") return std::string("from-file\r\n");
+            return Error(ErrorId::kFileFailed).With("file", path);
+          }};
+}
+
+TEST(Config, SourceIsTheDefaultOfEveryStreamAndNamesIgnoreCase) {
+  const auto file = ParsePipeline(kFile, "pipeline.toml", "/base", Fixed());
+  ASSERT_TRUE(file.ok()) << file.error().Text();
+  ASSERT_EQ(file.value().streams.size(), 2u);
+  const StreamSettings& orders = file.value().streams[0];
+  EXPECT_EQ(orders.options.at("app_id"), "orders-v1");
+  EXPECT_EQ(orders.options.at("bootstrap"), "true");
+  EXPECT_EQ(orders.options.at("maxCommitsPerBatch"), "500");
+  EXPECT_EQ(orders.options.at("user"), "cdc_reader");
+  EXPECT_EQ(orders.password->Reveal(), "hunter2-canary");
+  EXPECT_EQ(file.value().streams[1].options.at("user"), "other");
+  EXPECT_EQ(Locate(file.value(), "bronze.orders", "/base").value(),
+            "/base/lake/bronze/orders");
+  EXPECT_EQ(Locate(file.value(), "s3://b/t", "/base").value(), "s3://b/t");
+}
+
+TEST(Config, AnUnknownNameIsWarnedOfWithTheNearestOne) {
+  const auto file = ParsePipeline(kFile, "pipeline.toml", "", Fixed());
+  ASSERT_TRUE(file.ok());
+  ASSERT_EQ(file.value().warnings.size(), 1u);
+  EXPECT_EQ(file.value().warnings[0],
+            "pipeline.toml: [stream] does not know maxCommitPerBatch, which is ignored; "
+            "did you mean maxCommitsPerBatch?");
+}
+
+TEST(Config, ASecretMayBeInAFile) {
+  const auto file = ParsePipeline(
+      "[[stream]]\ncaptureInstance=\"a\"\npassword={file=\"/etc/secret\"}\n", "p", "",
+      Fixed());
+  ASSERT_TRUE(file.ok()) << file.error().Text();
+  EXPECT_EQ(file.value().streams[0].password->Reveal(), "from-file");
+}
+
+TEST(Config, EachFaultNamesItsPlace) {
+  struct Case {
+    const char* name;
+    const char* toml;
+    ErrorId id;
+    const char* text;
+  };
+  const Case cases[] = {
+      {"not toml", "[source\n", ErrorId::kConfigUnreadable, "line="},
+      {"no stream", "[source]\n", ErrorId::kOptionMissing, "[[stream]]"},
+      {"a stream that is no array", "[stream]\n", ErrorId::kConfigUnreadable,
+       "[[stream]]"},
+      {"an unknown section", "[sourc]\n", ErrorId::kOptionUnknown, "nearest=source"},
+      {"a list for a value", "[[stream]]\ncolumns=[1]\n", ErrorId::kOptionInvalid,
+       "option=columns"},
+      {"a secret without its variable",
+       "[[stream]]\npassword={env=\"NOT_THERE\"}\n", ErrorId::kOptionMissing,
+       "environment_variable=NOT_THERE"},
+      {"a secret without its file", "[[stream]]\npassword={file=\"/none\"}\n",
+       ErrorId::kOptionMissing, "file=/none"},
+      {"a secret of another form", "[[stream]]\npassword={vault=\"x\"}\n",
+       ErrorId::kOptionInvalid, "option=password"},
+      {"a catalog entry that is no text", "[catalog]\na=1\n[[stream]]\n",
+       ErrorId::kOptionInvalid, "option=catalog.a"},
+  };
+  for (const Case& c : cases) {
+    SCOPED_TRACE(c.name);
+    const auto file = ParsePipeline(c.toml, "p.toml", "", Fixed());
+    ASSERT_FALSE(file.ok());
+    EXPECT_EQ(file.error().id(), c.id);
+    EXPECT_NE(file.error().Text().find(c.text), std::string::npos)
+        << file.error().Text();
+  }
+}
+
+TEST(Config, ATableThatNoCatalogKnowsIsNamedWithTheNearest) {
+  const auto file = ParsePipeline(kFile, "p", "", Fixed());
+  const auto location = Locate(file.value(), "bronze.order", "");
+  ASSERT_FALSE(location.ok());
+  EXPECT_EQ(location.error().Fact("nearest"), "bronze.orders");
+}
+
+}  // namespace
+}  // namespace mssql_cdc::cli
