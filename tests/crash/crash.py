@@ -1,0 +1,320 @@
+"""Stops the local runtime everywhere and checks that nothing was lost, doubled or reordered.
+
+Part 1: a small bootstrap and stream, stopped before its n-th write, create, rename, link, unlink,
+truncate, fsync, mkdir, connect, send or receive, for every n (`--stride k`: every k-th), each also
+with the n-th write torn in half. After the stop the run is started again, plainly, and must end
+with bronze, facts and checkpoint equal to the model.
+Part 2: a larger run, killed by SIGKILL at seeded moments.
+Part 3: a second process on a checkpoint in use is refused.
+
+The source is one simulator; the model is the generator's own record (model.py). The last line is
+`N passed, N failed`; a failure prints the n or the seed, and the command that replays it alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import pytds
+
+import model
+import verify
+
+HERE = pathlib.Path(__file__).resolve().parent
+PASSWORD = "Crash-canary-7"
+APP_ID = "items-v1"
+
+
+class Simulator:
+    """A `mssql-cdc simulate` of our own, with one database and one CDC table."""
+
+    def __init__(self, program: pathlib.Path, folder: pathlib.Path) -> None:
+        environment = dict(os.environ, MSSQL_CDC_SIM_PASSWORD=PASSWORD)
+        self.process = subprocess.Popen(
+            [program, "simulate", "--state", folder / "state", "--port", "0", "--seed", "7"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment,
+        )
+        line = self.process.stdout.readline()
+        while line and "listening on" not in line:
+            line = self.process.stdout.readline()
+        if not line:
+            raise SystemExit("the simulator did not start")
+        self.port = int(line.strip().rsplit(":", 1)[1])
+        self.connection = pytds.connect(
+            "127.0.0.1", port=self.port, user="sa", password=PASSWORD, database="master", autocommit=True
+        )
+
+    def run(self, sql: str) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql)
+
+    def create(self, database: str) -> None:
+        self.run(f"CREATE DATABASE {database}")
+        self.run(f"USE {database}")
+        self.run("EXEC sys.sp_cdc_enable_db")
+        self.run(model.CREATE)
+
+    def enable(self) -> None:
+        self.run("EXEC sys.sp_cdc_enable_table N'dbo', N'items', @role_name = NULL")
+        self.capture()
+
+    def capture(self) -> None:
+        self.run("EXEC sys.sp_cdc_scan")
+
+    def stop(self) -> None:
+        self.connection.close()
+        self.process.terminate()
+        self.process.wait()
+
+
+class Pipeline:
+    """A pipeline file over a lake folder of its own, and the processes that run it."""
+
+    def __init__(self, program: pathlib.Path, folder: pathlib.Path, port: int, database: str, **options) -> None:
+        self.program = program
+        self.folder = folder
+        folder.mkdir(parents=True)
+        extra = "".join(f"{key} = {value}\n" for key, value in options.items())
+        self.file = folder / "pipeline.toml"
+        self.file.write_text(
+            f"""[source]
+connectionString = "Server=127.0.0.1,{port};Database={database};Encrypt=optional"
+user = "sa"
+password = {{ env = "CRASH_PASSWORD" }}
+[[stream]]
+captureInstance = "dbo_items"
+target = "{folder}/bronze"
+app_id = "{APP_ID}"
+checkpoint = "{folder}/checkpoint"
+facts_table = "{folder}/facts"
+bootstrap = true
+trigger = "availableNow"
+{extra}"""
+        )
+
+    def start(self, **environment) -> subprocess.Popen:
+        return subprocess.Popen(
+            [self.program, "run", self.file],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=dict(os.environ, CRASH_PASSWORD=PASSWORD, **environment),
+        )
+
+    def run(self, **environment) -> tuple[int, str]:
+        process = self.start(**environment)
+        output, _ = process.communicate(timeout=120)
+        return process.returncode, output
+
+    def finish(self) -> None:
+        code, output = self.run()
+        if code != 0:
+            raise verify.Wrong(f"a plain restart ended with {code}:\n{output}")
+
+    def check(self, snapshot, commits) -> None:
+        counts = verify.check_bronze(self.folder / "bronze", snapshot, commits, APP_ID)
+        verify.check_facts(self.folder / "facts", counts, APP_ID)
+        verify.check_checkpoint(self.folder / "checkpoint")
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.passed = 0
+        self.failed = 0
+
+    def case(self, name: str, replay: str, body) -> bool:
+        try:
+            body()
+        except (verify.Wrong, subprocess.TimeoutExpired, OSError) as wrong:
+            self.failed += 1
+            print(f"FAILED {name}\n  {wrong}\n  replay: {replay}", flush=True)
+            return False
+        self.passed += 1
+        return True
+
+
+def build_shim(folder: pathlib.Path) -> pathlib.Path:
+    shim = folder / "crash_shim.so"
+    subprocess.run(
+        ["gcc", "-shared", "-fPIC", "-O2", "-o", shim, HERE / "crash_shim.c", "-ldl"], check=True
+    )
+    return shim
+
+
+def every_operation(args, simulator: Simulator, shim: pathlib.Path, work: pathlib.Path, tally: Tally) -> None:
+    """Part 1. The lake is new for each n; the source goes on living."""
+    database = "every_op"
+    simulator.create(database)
+    history = model.History(seed=1)
+    for statement in history.load(12):
+        simulator.run(statement)
+    simulator.enable()
+
+    def one(number: int, torn: bool) -> tuple[bool, int]:
+        """Runs one case; returns whether the stop was reached, and the operations counted."""
+        folder = work / f"n{number}{'t' if torn else ''}"
+        pipeline = Pipeline(args.program, folder, simulator.port, database, maxCommitsPerBatch=3)
+        log = folder / "count"
+        shimmed = {"LD_PRELOAD": os.fspath(shim), "CRASH_SHIM_LOG": os.fspath(log)}
+        if torn:
+            shimmed["CRASH_SHIM_TORN"] = "1"
+        snapshot = dict(history.rows)
+        code, output = pipeline.run(CRASH_SHIM_AT=str(number), **shimmed)
+        stopped = code == 137
+        if not stopped and code != 0:
+            raise verify.Wrong(f"bootstrap ended with {code}:\n{output}")
+        used = 0 if stopped else int(log.read_text())
+        if stopped:
+            pipeline.finish()
+        first_commit = len(history.commits)
+        for _ in range(5):
+            simulator.run(history.transaction())
+        simulator.capture()
+        if stopped:
+            pipeline.finish()
+        else:
+            code, output = pipeline.run(CRASH_SHIM_AT=str(max(number - used, 0)), **shimmed)
+            stopped = code == 137
+            if not stopped and code != 0:
+                raise verify.Wrong(f"stream ended with {code}:\n{output}")
+            used += 0 if stopped else int(log.read_text())
+            if stopped:
+                pipeline.finish()
+        pipeline.check(snapshot, history.commits[first_commit:])
+        shutil.rmtree(folder)
+        return stopped, used
+
+    if args.only:
+        for torn in (False, True):
+            tally.case(f"n={args.only} torn={torn}", "", lambda t=torn: one(args.only, t))
+        return
+    total = one(10**9, False)[1]
+    print(f"a small bootstrap and stream has {total} operations", flush=True)
+    begun = time.monotonic()
+    reached = 0
+    for number in range(1, total + 1, args.stride):
+        for torn in (False, True) if args.stride == 1 or number % (2 * args.stride) == 1 else (False,):
+            result: list[bool] = []
+            tally.case(
+                f"stopped at operation {number} of {total}{' (torn)' if torn else ''}",
+                f"./dev crash --only {number}",
+                lambda n=number, t=torn: result.append(one(n, t)[0]),
+            )
+            reached += bool(result and result[0])
+    print(
+        f"part 1: stride {args.stride}, {reached} stops reached, {time.monotonic() - begun:.0f} s",
+        flush=True,
+    )
+
+
+def seeded_kills(args, simulator: Simulator, work: pathlib.Path, tally: Tally) -> None:
+    """Part 2. A larger table, a writer at work, SIGKILL at seeded moments, then the end state."""
+    database = "kills"
+    simulator.create(database)
+    history = model.History(seed=args.seed)
+    for statement in history.load(400):
+        simulator.run(statement)
+    simulator.enable()
+    snapshot = dict(history.rows)
+    pipeline = Pipeline(args.program, work / "kills", simulator.port, database, maxCommitsPerBatch=20)
+    dice = random.Random(args.seed)
+    killed = 0
+
+    def go() -> None:
+        nonlocal killed
+        # The snapshot must be that of `snapshot`: nothing is written before it is taken.
+        while not (pipeline.folder / "checkpoint" / "commits" / "0").exists():
+            killed += kill_after(pipeline.start(), dice.random() * 0.25)
+            if killed > args.kills // 4:
+                pipeline.finish()
+        while killed < args.kills:
+            for _ in range(dice.randrange(1, 40)):
+                simulator.run(history.transaction())
+            simulator.capture()
+            killed += kill_after(pipeline.start(), dice.random() * 0.35)
+        pipeline.finish()
+        pipeline.check(snapshot, history.commits)
+
+    tally.case(f"{args.kills} kills, seed {args.seed}", f"./dev crash --seed {args.seed}", go)
+    print(
+        f"part 2: {killed} SIGKILLs, {len(history.commits)} commits, "
+        f"{sum(map(len, history.commits))} changes",
+        flush=True,
+    )
+
+
+def kill_after(process: subprocess.Popen, delay_s: float) -> int:
+    """Kills `process` after the delay; 1 if it was still alive then, else 0."""
+    try:
+        process.wait(delay_s)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        return 1
+    output = process.communicate()[0]
+    if process.returncode != 0:
+        raise verify.Wrong(f"a run ended with {process.returncode}:\n{output}")
+    return 0
+
+
+def second_process(args, simulator: Simulator, work: pathlib.Path, tally: Tally) -> None:
+    """Part 3."""
+    pipeline = Pipeline(args.program, work / "second", simulator.port, "kills")
+    pipeline.file.write_text(pipeline.file.read_text().replace('trigger = "availableNow"', ""))
+
+    def go() -> None:
+        first = pipeline.start()
+        try:
+            deadline = time.monotonic() + 30
+            while not (pipeline.folder / "checkpoint" / "commits").exists():
+                if time.monotonic() > deadline or first.poll() is not None:
+                    raise verify.Wrong("the first process did not get going")
+                time.sleep(0.02)
+            code, output = pipeline.run()
+            if code != 78 or "MC5001" not in output:
+                raise verify.Wrong(f"the second process ended with {code}:\n{output}")
+        finally:
+            first.kill()
+            first.communicate()
+
+    tally.case("a second process on one checkpoint is refused", "./dev crash", go)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--stride", type=int, default=1)
+    parser.add_argument("--only", type=int)
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=20)
+    args = parser.parse_args()
+    tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="mssql-cdc-crash-") as name:
+        work = pathlib.Path(name)
+        shim = build_shim(work)
+        simulator = Simulator(args.program, work)
+        try:
+            every_operation(args, simulator, shim, work, tally)
+            if not args.only:
+                seeded_kills(args, simulator, work, tally)
+                second_process(args, simulator, work, tally)
+        finally:
+            simulator.stop()
+    print(f"{tally.passed} passed, {tally.failed} failed")
+    return 1 if tally.failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
