@@ -1,0 +1,92 @@
+// Sessions that are kept and handed out again.
+//
+// A lease returns its session when it goes. A session that is not clean is closed
+// instead.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "net/transport.h"
+#include "sqlserver/session.h"
+
+namespace mssql_cdc::runtime {
+
+// Where sessions come from: a server, or a test's script. Called from several threads.
+class SessionSource {
+ public:
+  virtual ~SessionSource() = default;
+  virtual Result<std::unique_ptr<sqlserver::Session>> Open() = 0;
+};
+
+// Opens sessions with one set of connection options.
+class ServerSessions final : public SessionSource {
+ public:
+  // Borrows `dialer` and `clock`.
+  ServerSessions(sqlserver::ConnectOptions options, net::Dialer& dialer, Clock& clock)
+      : options_(std::move(options)), dialer_(dialer), clock_(clock) {}
+  Result<std::unique_ptr<sqlserver::Session>> Open() override {
+    return sqlserver::Session::Open(options_, dialer_, clock_);
+  }
+
+ private:
+  sqlserver::ConnectOptions options_;
+  net::Dialer& dialer_;
+  Clock& clock_;
+};
+
+class SessionPool {
+ public:
+  class Lease {
+   public:
+    Lease() = default;
+    Lease(SessionPool* pool, std::unique_ptr<sqlserver::Session> session)
+        : pool_(pool), session_(std::move(session)) {}
+    Lease(Lease&& other) noexcept = default;
+    Lease& operator=(Lease&& other) noexcept {
+      Return();
+      pool_ = other.pool_;
+      session_ = std::move(other.session_);
+      return *this;
+    }
+    ~Lease() { Return(); }
+
+    sqlserver::Session& operator*() const { return *session_; }
+    sqlserver::Session* operator->() const { return session_.get(); }
+    explicit operator bool() const { return session_ != nullptr; }
+    void Return();
+
+   private:
+    SessionPool* pool_ = nullptr;
+    std::unique_ptr<sqlserver::Session> session_;
+  };
+
+  // Borrows `source`. Must outlive its leases.
+  explicit SessionPool(SessionSource& source) : source_(source) {}
+
+  // A kept session, or a new one. Errors: those of SessionSource::Open, Stopped.
+  Result<Lease> Acquire();
+  // Closes the kept ones: after an error that may have hit them all.
+  void DropIdle();
+  // Asks the server to stop what every leased session runs, and refuses new leases.
+  void Stop();
+  // Logins made so far.
+  std::int64_t open_count() const;
+
+ private:
+  void TakeBack(std::unique_ptr<sqlserver::Session> session);
+
+  SessionSource& source_;
+  mutable std::mutex mutex_;
+  bool stopped_ = false;
+  std::int64_t open_count_ = 0;
+  std::vector<std::unique_ptr<sqlserver::Session>> idle_;
+  std::vector<sqlserver::Session*> leased_;
+};
+
+}  // namespace mssql_cdc::runtime
