@@ -21,10 +21,10 @@
 
 namespace mssql_cdc::columns {
 
-// One finished column. `validity` has one bit a row, LSB first, 1 = value present; it is
-// empty when null_count is 0. `offsets` (row count + 1 of them) only for kUtf8 and
-// kBinary. kBool packs one bit a row in `values`, LSB first; kDecimal128 16 bytes a row,
-// little-endian two's complement.
+// One finished column. `validity` has one bit a row, LSB first, 1 = value present; it
+// is empty when null_count is 0. `offsets` (row count + 1 of them) only for kUtf8 and
+// kBinary. kBool packs one bit a row in `values`, LSB first; kDecimal128 16 bytes a
+// row, little-endian two's complement.
 struct Column {
   Type type;
   std::int64_t row_count = 0;
@@ -48,15 +48,16 @@ class BatchReader {
  public:
   virtual ~BatchReader() = default;
   virtual SchemaPtr schema() const = 0;
-  // The next batch, never empty of rows, or nullopt at the end. After an error or the end
-  // it must not be called again.
+  // The next batch, never empty of rows, or nullopt at the end. After an error or the
+  // end it must not be called again.
   virtual Result<std::optional<RecordBatch>> Next() = 0;
 };
 
-// Builds one column. Append calls must match the type's kind; CHECKed in debug builds
-// only by the tests, since this is the innermost loop.
+// Builds one column. Append calls must match the type's kind: this is not checked,
+// since it is the innermost loop.
 class ColumnBuilder {
  public:
+  // `row_capacity` rows fit without growing; more grow it.
   ColumnBuilder(Type type, std::int64_t row_capacity);
 
   const Type& type() const { return type_; }
@@ -65,12 +66,14 @@ class ColumnBuilder {
 
   void AppendNull();
   void AppendBool(bool value);
-  void AppendInt16(std::int16_t value);
-  void AppendInt32(std::int32_t value);  // kInt32 and kDate32.
-  void AppendInt64(std::int64_t value);  // kInt64 and both timestamps.
-  void AppendFloat32(float value);
-  void AppendFloat64(double value);
-  void AppendDecimal(__int128 unscaled);
+  void AppendInt16(std::int16_t value) { AppendFixed(value); }
+  void AppendInt32(std::int32_t value) { AppendFixed(value); }  // kInt32 and kDate32.
+  void AppendInt64(std::int64_t value) {
+    AppendFixed(value);
+  }  // kInt64, both timestamps.
+  void AppendFloat32(float value) { AppendFixed(value); }
+  void AppendFloat64(double value) { AppendFixed(value); }
+  void AppendDecimal(__int128 unscaled) { AppendFixed(unscaled); }
   // kUtf8 (valid UTF-8 by contract) and kBinary. The column's bytes in one batch stay
   // below 2 GiB: callers end the batch at kBatchSizeBytesMax, a single value fits.
   void AppendBytes(std::string_view value);
@@ -79,18 +82,36 @@ class ColumnBuilder {
   Column Finish();
 
  private:
+  template <typename T>
+  void AppendFixed(T value) {
+    if (row_count_ == row_capacity_) ReserveRows(row_count_ + 1);
+    std::memcpy(values_.data() + static_cast<std::size_t>(row_count_) * sizeof(T),
+                &value, sizeof(T));
+    ++row_count_;
+  }
+  // Room for `row_count` rows in all (of kUtf8 and kBinary: without their bytes).
+  void ReserveRows(std::int64_t row_count);
+
   Type type_;
   std::int64_t row_count_ = 0;
+  std::int64_t row_capacity_ = 0;
+  std::int64_t row_capacity_hint_;
   std::int64_t null_count_ = 0;
-  Buffer validity_;
-  Buffer offsets_;
-  Buffer values_;
+  std::size_t bytes_size_ = 0;       // Of kUtf8 and kBinary: bytes of all values.
+  std::size_t bytes_size_hint_ = 0;  // What the last batch came to.
+  Buffer validity_;  // Bits of rows not yet appended are 1 up to row_capacity_.
+  Buffer offsets_;   // Room for row_capacity_ + 1; the first one is 0.
+  Buffer values_;    // Of kBool, bits of rows not yet appended are 0.
 
   friend class ColumnAccess;  // The TDS decoders, which write the buffers themselves.
 };
 
+// The width of one value in `Column::values`; 0 for kBool, kUtf8 and kBinary.
+std::size_t ValueWidthBytes(Kind kind);
+
 // A reader over batches that are already in memory. Requires at least a schema.
-std::unique_ptr<BatchReader> ReadBatches(SchemaPtr schema, std::vector<RecordBatch> batches);
+std::unique_ptr<BatchReader> ReadBatches(SchemaPtr schema,
+                                         std::vector<RecordBatch> batches);
 
 // Exports; the consumer calls release. The exported array keeps the columns alive.
 void ExportSchema(const Schema& schema, ArrowSchema* out);
@@ -101,8 +122,8 @@ void ExportBatch(const RecordBatch& batch, ArrowArray* out);
 void ExportStream(std::unique_ptr<BatchReader> reader, ArrowArrayStream* out,
                   std::optional<Error>* failure);
 
-// Imports a stream made by somebody else. Errors: InternalError for a schema outside the
-// closed set of columns/schema.h (large_utf8 and large_binary are not in it).
+// Imports a stream made by somebody else. Errors: InternalError for a schema outside
+// the closed set of columns/schema.h (large_utf8 and large_binary are not in it).
 Result<std::unique_ptr<BatchReader>> ImportStream(ArrowArrayStream* stream);
 
 }  // namespace mssql_cdc::columns

@@ -1,13 +1,15 @@
-// A growing byte array, 64-byte aligned, whose spare capacity may be written before it is
-// counted: what decoders fill in place.
+// A growing byte array, 64-byte aligned, whose spare capacity may be written before it
+// is counted: what decoders fill in place.
+//
+// Large buffers are mapped pages that grow by moving the mapping: growing copies
+// nothing and touches nothing, so one value of many megabytes costs its own size in
+// memory.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
-#include <new>
 #include <utility>
 
 namespace mssql_cdc::columns {
@@ -27,25 +29,17 @@ class Buffer {
     std::swap(capacity_, other.capacity_);
     return *this;
   }
-  ~Buffer() { std::free(bytes_); }
+  ~Buffer() { Free(); }
 
   std::uint8_t* data() { return bytes_; }
   const std::uint8_t* data() const { return bytes_; }
   std::size_t size_bytes() const { return size_; }
   std::size_t capacity_bytes() const { return capacity_; }
 
-  // Room for `count` bytes in all; what is there stays. Throws std::bad_alloc.
+  // Room for `count` bytes in all; every byte below the old capacity stays, counted or
+  // not. Throws std::bad_alloc.
   void Reserve(std::size_t count) {
-    if (count <= capacity_) return;
-    std::size_t grown = capacity_ + capacity_ / 2;
-    if (grown < count) grown = count;
-    grown = (grown + 63) & ~std::size_t{63};
-    auto* bytes = static_cast<std::uint8_t*>(std::aligned_alloc(64, grown));
-    if (bytes == nullptr) throw std::bad_alloc();
-    if (size_ != 0) std::memcpy(bytes, bytes_, size_);
-    std::free(bytes_);
-    bytes_ = bytes;
-    capacity_ = grown;
+    if (count > capacity_) Grow(count);
   }
   // Sets how many bytes count. Requires count <= capacity_bytes(); the bytes gained are
   // whatever was written there.
@@ -57,9 +51,12 @@ class Buffer {
   }
 
  private:
+  void Grow(std::size_t count);
+  void Free();
+
   std::uint8_t* bytes_ = nullptr;
   std::size_t size_ = 0;
-  std::size_t capacity_ = 0;
+  std::size_t capacity_ = 0;  // From kMappedSizeBytesMin on: mapped pages, else heap.
 };
 
 }  // namespace mssql_cdc::columns
