@@ -1,0 +1,148 @@
+"""The commands of ./dev. Each takes the words after its name and returns an exit code."""
+
+import dataclasses
+import sys
+import time
+from collections.abc import Callable
+
+import dev_build
+import dev_format
+import dev_paths
+import dev_run
+import dev_setup
+import dev_steps
+from dev_run import Outcome, StepFailed
+
+ROOT = dev_paths.ROOT
+
+
+@dataclasses.dataclass(frozen=True)
+class Command:
+    usage: str
+    what: str
+    work: Callable[[list[str]], int]
+
+
+def ready() -> bool:
+    """Sets the machine up; tells what could not be had. Quick when there is nothing to do."""
+    complaints = dev_setup.setup()
+    for complaint in complaints:
+        print(f"could not be had: {complaint}", file=sys.stderr)
+    return not complaints
+
+
+def attempt(work: Callable[[], int | None]) -> int:
+    """Runs `work` on a machine that is set up; a failed step is an exit code, not a trace."""
+    if not ready():
+        return 1
+    try:
+        return work() or 0
+    except StepFailed as failure:
+        print(failure, file=sys.stderr)
+        return 1
+
+
+def setup(words: list[str]) -> int:
+    return 0 if ready() else 1
+
+
+def summary(rows: list[tuple[str, Outcome, float]]) -> str:
+    wide = max(len(name) for name, _, _ in rows)
+    lines = [f"{'step':{wide}}  passed  failed  seconds"]
+    lines += [
+        f"{name:{wide}}  {outcome.passed:6}  {outcome.failed:6}  {took:7.1f}"
+        for name, outcome, took in rows
+    ]
+    return "\n".join(lines)
+
+
+def test(words: list[str]) -> int:
+    """All steps, or the unit tests whose ctest name matches the given word."""
+    if words:
+        return one_test(words)
+    began = time.monotonic()
+    rows: list[tuple[str, Outcome, float]] = []
+    total = Outcome()
+    complaints = dev_setup.setup()
+    if complaints:
+        print(*(f"could not be had: {item}" for item in complaints), sep="\n", flush=True)
+    rows.append(("setup", Outcome(not complaints, len(complaints)),
+                 time.monotonic() - began))
+    for step in dev_steps.STEPS:
+        rows.append((step.name, *dev_run.timed(step.name, step.work)))
+    for _, outcome, _ in rows:
+        total.add(outcome)
+    print()
+    print(summary(rows))
+    print(f"in all {time.monotonic() - began:.0f} s")
+    print(f"{total.passed} passed, {total.failed} failed", flush=True)
+    return 0 if total.failed == 0 else 1
+
+
+def one_test(words: list[str]) -> int:
+    preset = "release" if "--release" in words else "dev"
+    names = [word for word in words if not word.startswith("--")]
+
+    def work() -> int:
+        dev_build.build("build", preset)
+        outcome = Outcome()
+        for name in names:
+            outcome.add(dev_build.test("test", preset, ["-R", name]))
+        print(f"{outcome.passed} passed, {outcome.failed} failed")
+        return 1 if outcome.failed else 0
+
+    return attempt(work)
+
+
+def check(words: list[str]) -> int:
+    """What to run before every commit: tidy, format, sanitized build, unit tests."""
+
+    def work() -> int:
+        total = Outcome()
+        chosen = ["tidy", "format", "tools", "build dev", "unit sanitized"]
+        for step in dev_steps.STEPS:
+            if step.name in chosen:
+                total.add(dev_run.timed(step.name, step.work)[0])
+        print(f"{total.passed} passed, {total.failed} failed")
+        return 1 if total.failed else 0
+
+    return attempt(work)
+
+
+def reformat(words: list[str]) -> int:
+    if "--check" in words:
+        return attempt(lambda: dev_format.check("format"))
+    return attempt(lambda: dev_format.rewrite("format"))
+
+
+def tidy(words: list[str]) -> int:
+    return dev_run.show([sys.executable, ROOT / "tools/tidy.py", *words])
+
+
+def program(script: str) -> Callable[[list[str]], int]:
+    """A command that builds the release preset and hands over to a Python script."""
+
+    def command(words: list[str]) -> int:
+        def work() -> int:
+            dev_build.build("build", "release")
+            return dev_run.show([dev_paths.venv_python(), ROOT / script, *words])
+
+        return attempt(work)
+
+    return command
+
+
+COMMANDS = {
+    "setup": Command("setup", "install what the project needs", setup),
+    "test": Command("test [NAME]", "everything CI runs, or the tests of one room", test),
+    "check": Command("check", "before every commit: tidy, format, sanitizers, unit", check),
+    "format": Command("format [--check]", "clang-format every C++ file", reformat),
+    "tidy": Command("tidy", "the rules no compiler checks", tidy),
+}
+
+
+def overview() -> str:
+    wide = max(len(command.usage) for command in COMMANDS.values())
+    lines = ["./dev COMMAND", ""]
+    lines += [f"  {command.usage:{wide}}  {command.what}" for command in COMMANDS.values()]
+    return "\n".join(lines)

@@ -1,0 +1,94 @@
+"""What `./dev test` runs, in order. A step is listed here once its program exists.
+
+A step that cannot do its work counts as one failed test; the steps after it still run.
+"""
+
+import dataclasses
+import re
+import sys
+from collections.abc import Callable
+
+import dev_build
+import dev_format
+import dev_paths
+import dev_run
+from dev_run import Outcome
+
+ROOT = dev_paths.ROOT
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    name: str
+    what: str
+    work: Callable[[str], Outcome]
+
+
+def tidy(name: str) -> Outcome:
+    dev_run.run(name, [sys.executable, ROOT / "tools/tidy.py"])
+    return Outcome(passed=1)
+
+
+def formatted(name: str) -> Outcome:
+    dev_format.check(name)
+    return Outcome(passed=1)
+
+
+def tools_tests(name: str) -> Outcome:
+    """The tests of the tools themselves."""
+    dev_run.run(name, [sys.executable, "-m", "unittest", "discover", "-s", "tools",
+                       "-p", "*_test.py"])
+    return closing_count(name)
+
+
+def release_build(name: str) -> Outcome:
+    dev_build.build(name, "release")
+    return Outcome(passed=1)
+
+
+def dev_preset_build(name: str) -> Outcome:
+    dev_build.build(name, "dev")
+    return Outcome(passed=1)
+
+
+def ctest(preset: str, *arguments: str) -> Callable[[str], Outcome]:
+    return lambda name: dev_build.test(name, preset, list(arguments))
+
+
+def counted(*command) -> Callable[[str], Outcome]:
+    """A program of ours whose last lines hold 'N passed, N failed'."""
+
+    def work(name: str) -> Outcome:
+        code = dev_run.run(name, [dev_paths.venv_python(), *command], check=False)
+        outcome = closing_count(name)
+        if code != 0 and outcome.failed == 0:
+            outcome.failed = 1
+        if outcome.failed:
+            dev_run.show_end(dev_run.LOGS / f"{name}.log")
+        return outcome
+
+    return work
+
+
+def closing_count(name: str) -> Outcome:
+    """Reads what a runner says it ran from the end of its log; nothing said is a failure."""
+    text = (dev_run.LOGS / f"{name}.log").read_text(errors="replace")
+    said = re.findall(r"^(\d+) passed, (\d+) failed", text, re.M)
+    if said:
+        return Outcome(int(said[-1][0]), int(said[-1][1]))
+    unittest = re.findall(r"^Ran (\d+) tests?", text, re.M)
+    if unittest and int(unittest[-1]) > 0:
+        return Outcome(passed=int(unittest[-1]))
+    return Outcome(failed=1)
+
+
+STEPS = [
+    Step("tidy", "the rules no compiler checks", tidy),
+    Step("format", "clang-format changes nothing", formatted),
+    Step("tools", "the tools' own tests", tools_tests),
+    Step("build release", "everything, optimised", release_build),
+    Step("unit", "unit tests, optimised", ctest("release", "-L", "^unit$")),
+    Step("build dev", "everything, with ASan and UBSan", dev_preset_build),
+    Step("unit sanitized", "unit tests and fuzz corpus under ASan and UBSan",
+         ctest("dev", "-L", "^unit$")),
+]
