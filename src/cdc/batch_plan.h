@@ -1,0 +1,83 @@
+// Decides what the next micro-batch reads. Pure: facts in, plan out.
+//
+// A batch always ends at a commit: an entry of cdc.lsn_time_mapping, or the newest LSN
+// known when the run froze its end.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+
+#include "cdc/lsn.h"
+#include "cdc/offset.h"
+
+namespace mssql_cdc::cdc {
+
+// What the server and the checkpoint said, gathered before planning.
+struct BatchFacts {
+  Offset position;  // Everything up to here is in the target.
+  std::optional<Offset>
+      server_max;  // Newest mapping entry; absent: none was ever written,
+                   // or cleanup took them all on an idle database.
+  std::optional<Lsn>
+      instance_min;  // fn_cdc_get_min_lsn; absent when that is zero: no such
+                     // instance, no permission, or not reached by capture.
+  // With a limit of n commits a batch: the n-th mapping entry above the position, or
+  // the last one if there are fewer.
+  std::optional<Offset> limited_end;
+  std::optional<Offset> frozen_end;  // Where a run that ends by itself ends.
+};
+
+struct ReadChanges {
+  LsnWindow window;
+  std::optional<std::int64_t> commit_us;  // Of window.through.
+  bool operator==(const ReadChanges&) const = default;
+};
+struct Wait {
+  enum class Reason : std::uint8_t {
+    kCaptureHasNotRun,
+    kCaughtUp,
+    kFrozenEndReached,  // The run is complete.
+  } reason;
+  bool operator==(const Wait&) const = default;
+};
+// Cleanup may have removed changes above the position that were never read.
+struct ReportGap {
+  Lsn position;
+  Lsn first_readable;
+  bool operator==(const ReportGap&) const = default;
+};
+struct ReportMissingInstance {
+  bool operator==(const ReportMissingInstance&) const = default;
+};
+// The server's newest commit is below one that was read from it: it was restored or
+// failed over to a copy that lacks the end. Reading on would skip or repeat changes
+// unnoticed.
+struct ReportFork {
+  Lsn position;
+  Lsn server_max;
+  bool operator==(const ReportFork&) const = default;
+};
+// A pending batch that ends where it begins: nothing to read, but to be recorded.
+struct ReadNothing {
+  bool operator==(const ReadNothing&) const = default;
+};
+
+using BatchPlan = std::variant<ReadChanges, ReadNothing, Wait, ReportGap,
+                               ReportMissingInstance, ReportFork>;
+
+// The plan for a new batch. Total; never reads at or below the position, never beyond
+// server_max or frozen_end. A position without a commit time was not read from the
+// server (an explicit start, one just below an instance's first LSN), so it may lie
+// above server_max: that waits.
+BatchPlan PlanBatch(const BatchFacts& facts);
+
+// The plan for a batch whose end an earlier run wrote down: to exactly that end.
+BatchPlan PlanReplay(const BatchFacts& facts, const Offset& pending_end);
+
+// Whether what was read from `window` may lack changes: cleanup moves the instance's
+// first LSN before it deletes, so looking after the read is enough.
+bool CleanupReached(const LsnWindow& window, const std::optional<Lsn>& instance_min);
+
+}  // namespace mssql_cdc::cdc

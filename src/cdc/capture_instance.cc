@@ -1,0 +1,191 @@
+#include "cdc/capture_instance.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "base/text.h"
+#include "cdc/cells.h"
+
+namespace mssql_cdc::cdc {
+namespace {
+
+// Reads a cell that the server never leaves NULL.
+Result<std::string> NeededText(const RowView& row, std::string_view column) {
+  TRY_ASSIGN(std::optional<std::string> text, row.Text(column));
+  if (!text) {
+    return Error(ErrorId::kInternalError)
+        .With("reason", "an answer has NULL where a name belongs")
+        .With("column", std::string(column));
+  }
+  return *std::move(text);
+}
+
+std::string Join(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    if (!text.empty()) text += ", ";
+    text += name;
+  }
+  return text;
+}
+
+// Names a person may have meant: those that begin with it, and those a few edits away.
+std::vector<std::string> NearestNames(const std::vector<CaptureInstance>& instances,
+                                      std::string_view name) {
+  const std::string wanted = LowerAscii(name);
+  const std::size_t distance_max = std::max<std::size_t>(2, wanted.size() / 3);
+  std::vector<std::pair<std::size_t, std::string>> ranked;
+  for (const CaptureInstance& instance : instances) {
+    const std::string candidate = LowerAscii(instance.name);
+    std::size_t distance = EditDistance(candidate, wanted);
+    if (candidate.starts_with(wanted) || wanted.starts_with(candidate + "_"))
+      distance = 0;
+    if (distance <= distance_max) ranked.emplace_back(distance, instance.name);
+  }
+  std::sort(ranked.begin(), ranked.end());
+  std::vector<std::string> names;
+  for (const auto& [distance, candidate] : ranked) {
+    if (names.size() < 3) names.push_back(candidate);
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> ParseColumnList(std::string_view text) {
+  std::vector<std::string> names;
+  std::size_t i = 0;
+  while (i < text.size()) {
+    if (text[i] != '[') {
+      ++i;
+      continue;
+    }
+    std::string name;
+    for (++i; i < text.size(); ++i) {
+      if (text[i] == ']') {
+        if (i + 1 >= text.size() || text[i + 1] != ']') break;
+        ++i;
+      }
+      name += text[i];
+    }
+    names.push_back(std::move(name));
+    ++i;
+  }
+  return names;
+}
+
+Result<std::vector<CaptureInstance>> ReadInstances(const columns::RecordBatch& answer) {
+  std::vector<CaptureInstance> instances;
+  for (std::int64_t i = 0; i < answer.row_count; ++i) {
+    const RowView row(answer, i);
+    CaptureInstance instance;
+    TRY_ASSIGN(instance.source_schema, NeededText(row, "source_schema"));
+    TRY_ASSIGN(instance.source_table, NeededText(row, "source_table"));
+    TRY_ASSIGN(instance.name, NeededText(row, "capture_instance"));
+    TRY_ASSIGN(instance.start_lsn, row.LsnOf("start_lsn"));
+    TRY_ASSIGN(const std::optional<std::int64_t> created, row.Integer("create_date"));
+    instance.created_us = created.value_or(0);
+    TRY_ASSIGN(const std::optional<std::string> keys, row.Text("index_column_list"));
+    if (keys) instance.key_columns = ParseColumnList(*keys);
+    instances.push_back(std::move(instance));
+  }
+  return instances;
+}
+
+Result<std::vector<CapturedColumn>> ReadCapturedColumns(
+    const columns::RecordBatch& answer) {
+  std::vector<std::pair<std::int64_t, CapturedColumn>> ordered;
+  for (std::int64_t i = 0; i < answer.row_count; ++i) {
+    const RowView row(answer, i);
+    CapturedColumn column;
+    TRY_ASSIGN(column.name, NeededText(row, "column_name"));
+    TRY_ASSIGN(column.type_name, NeededText(row, "data_type"));
+    TRY_ASSIGN(const std::optional<std::int64_t> id, row.Integer("column_id"));
+    column.column_id = id.value_or(0);
+    TRY_ASSIGN(column.precision, row.Integer("numeric_precision"));
+    TRY_ASSIGN(column.scale, row.Integer("numeric_scale"));
+    TRY_ASSIGN(const std::optional<std::int64_t> ordinal,
+               row.Integer("column_ordinal"));
+    ordered.emplace_back(ordinal.value_or(0), std::move(column));
+  }
+  std::stable_sort(ordered.begin(), ordered.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<CapturedColumn> result;
+  for (auto& [ordinal, column] : ordered) result.push_back(std::move(column));
+  return result;
+}
+
+Result<std::vector<SourceColumn>> ReadSourceColumns(
+    const columns::RecordBatch& answer) {
+  std::vector<SourceColumn> result;
+  for (std::int64_t i = 0; i < answer.row_count; ++i) {
+    const RowView row(answer, i);
+    SourceColumn column;
+    TRY_ASSIGN(column.name, NeededText(row, "name"));
+    TRY_ASSIGN(const std::optional<std::int64_t> id, row.Integer("column_id"));
+    column.column_id = id.value_or(0);
+    TRY_ASSIGN(const std::optional<std::int64_t> computed, row.Integer("is_computed"));
+    column.is_computed = computed.value_or(0) != 0;
+    result.push_back(std::move(column));
+  }
+  return result;
+}
+
+Status CheckInstanceName(std::string_view name) {
+  std::size_t character_count = 0;
+  bool allowed = true;
+  for (const char c : name) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7F || c == ']') allowed = false;
+    if ((byte & 0xC0) != 0x80) ++character_count;
+  }
+  if (!allowed || character_count == 0 || character_count > 100) {
+    return Error(ErrorId::kOptionInvalid)
+        .With("option", "captureInstance")
+        .With("value", std::string(name.substr(0, 200)));
+  }
+  return Unit{};
+}
+
+Result<CaptureInstance> ResolveInstance(const std::vector<CaptureInstance>& instances,
+                                        std::string_view name) {
+  std::vector<std::string> same_but_case;
+  const CaptureInstance* match = nullptr;
+  for (const CaptureInstance& instance : instances) {
+    if (instance.name == name) return instance;
+    if (!EqualsIgnoringAsciiCase(instance.name, name)) continue;
+    same_but_case.push_back(instance.name);
+    match = &instance;
+  }
+  if (same_but_case.size() == 1) return *match;
+  Error error(ErrorId::kCaptureInstanceNotFound);
+  error.Add("capture_instance", std::string(name));
+  if (same_but_case.size() > 1) {
+    error.Add("candidates", Join(same_but_case));
+    return error;
+  }
+
+  const auto age = [](const CaptureInstance& instance) {
+    return std::tuple(instance.created_us, instance.start_lsn.value_or(Lsn{}));
+  };
+  bool one_table = true;
+  for (const CaptureInstance& instance : instances) {
+    const std::string default_name =
+        instance.source_schema + "_" + instance.source_table;
+    if (!EqualsIgnoringAsciiCase(default_name, name)) continue;
+    if (match != nullptr && (match->source_schema != instance.source_schema ||
+                             match->source_table != instance.source_table)) {
+      one_table = false;
+    }
+    if (match == nullptr || age(instance) < age(*match)) match = &instance;
+  }
+  if (match != nullptr && one_table) return *match;
+
+  const std::vector<std::string> nearest = NearestNames(instances, name);
+  if (!nearest.empty()) error.Add("nearest", Join(nearest));
+  error.Add("visible_count", std::to_string(instances.size()));
+  return error;
+}
+
+}  // namespace mssql_cdc::cdc

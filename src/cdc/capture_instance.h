@@ -1,0 +1,68 @@
+// What a server says about its capture instances, and which one a configured name
+// means.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "cdc/lsn.h"
+#include "columns/batch.h"
+
+namespace mssql_cdc::cdc {
+
+// A row of sys.sp_cdc_help_change_data_capture, which lists only what the login may
+// read.
+struct CaptureInstance {
+  std::string source_schema;
+  std::string source_table;
+  std::string name;
+  std::optional<Lsn> start_lsn;  // Absent: capture has not reached the instance yet.
+  std::int64_t created_us = 0;   // create_date, on the server's clock.
+  std::vector<std::string> key_columns;  // Of the unique index that identifies rows.
+
+  bool operator==(const CaptureInstance&) const = default;
+};
+
+// A row of sys.sp_cdc_get_captured_columns.
+struct CapturedColumn {
+  std::string name;
+  std::int64_t column_id = 0;
+  std::string type_name;  // Base type, as the server spells it.
+  std::optional<std::int64_t> precision;
+  std::optional<std::int64_t> scale;
+};
+
+// A row of sys.columns of the source table, as it is now.
+struct SourceColumn {
+  std::string name;
+  std::int64_t column_id = 0;
+  bool is_computed = false;
+};
+
+// "[order_id], [line]" as names; ]] inside brackets is one ].
+std::vector<std::string> ParseColumnList(std::string_view text);
+
+// Errors: InternalError if an answer lacks what is needed.
+Result<std::vector<CaptureInstance>> ReadInstances(const columns::RecordBatch& answer);
+// In capture order (column_ordinal).
+Result<std::vector<CapturedColumn>> ReadCapturedColumns(
+    const columns::RecordBatch& answer);
+Result<std::vector<SourceColumn>> ReadSourceColumns(const columns::RecordBatch& answer);
+
+// Checks what SQL Server and the reference allow as a name: 1 to 100 characters, no ]
+// and no control character. Errors: OptionInvalid.
+Status CheckInstanceName(std::string_view name);
+
+// The instance that `name` means: the exact name, else the only one equal ignoring
+// case, else the oldest instance of the only table whose default name (schema_table) it
+// is. Errors: CaptureInstanceNotFound with fact `nearest` (names that come close) or
+// `candidates` (names that differ only in case).
+Result<CaptureInstance> ResolveInstance(const std::vector<CaptureInstance>& instances,
+                                        std::string_view name);
+
+}  // namespace mssql_cdc::cdc

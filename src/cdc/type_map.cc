@@ -1,0 +1,125 @@
+#include "cdc/type_map.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "base/text.h"
+
+namespace mssql_cdc::cdc {
+namespace {
+
+using columns::Kind;
+using columns::Type;
+
+struct TypeRow {
+  std::string_view name;
+  Type type;
+};
+
+// decimal and numeric take precision and scale from the column.
+constexpr TypeRow kTypes[] = {
+    {"bit", {Kind::kBool}},
+    {"tinyint", {Kind::kInt16}},
+    {"smallint", {Kind::kInt16}},
+    {"int", {Kind::kInt32}},
+    {"bigint", {Kind::kInt64}},
+    {"real", {Kind::kFloat32}},
+    {"float", {Kind::kFloat64}},
+    {"money", {Kind::kDecimal128, 19, 4}},
+    {"smallmoney", {Kind::kDecimal128, 10, 4}},
+    {"date", {Kind::kDate32}},
+    {"datetime", {Kind::kTimestampNtz}},
+    {"datetime2", {Kind::kTimestampNtz}},
+    {"smalldatetime", {Kind::kTimestampNtz}},
+    {"datetimeoffset", {Kind::kTimestampUtc}},
+    {"time", {Kind::kUtf8}},
+    {"char", {Kind::kUtf8}},
+    {"varchar", {Kind::kUtf8}},
+    {"nchar", {Kind::kUtf8}},
+    {"nvarchar", {Kind::kUtf8}},
+    {"text", {Kind::kUtf8}},
+    {"ntext", {Kind::kUtf8}},
+    {"xml", {Kind::kUtf8}},
+    {"sysname", {Kind::kUtf8}},
+    {"uniqueidentifier", {Kind::kUtf8}},
+    {"binary", {Kind::kBinary}},
+    {"varbinary", {Kind::kBinary}},
+    {"image", {Kind::kBinary}},
+    {"timestamp", {Kind::kBinary}},
+    {"rowversion", {Kind::kBinary}},
+};
+
+constexpr std::array<std::string_view, 9> kReservedNames = {
+    "_capture_instance", "_start_lsn", "_seqval",   "_operation", "_command_id",
+    "_commit_ts",        "_batch_id",  "_snapshot", "_chunk",
+};
+
+const SourceColumn* FindById(const std::vector<SourceColumn>& source, std::int64_t id) {
+  for (const SourceColumn& column : source) {
+    if (column.column_id == id) return &column;
+  }
+  return nullptr;
+}
+
+Error NotReadable(const CaptureInstance& instance, const std::string& column) {
+  return Error(ErrorId::kColumnNotReadable)
+      .With("capture_instance", instance.name)
+      .With("column", column);
+}
+
+}  // namespace
+
+std::optional<Type> MapType(const CapturedColumn& column) {
+  const std::string name = LowerAscii(column.type_name);
+  if (name == "decimal" || name == "numeric") {
+    const std::int64_t precision = column.precision.value_or(18);
+    const std::int64_t scale = column.scale.value_or(0);
+    if (precision < 1 || precision > 38 || scale < 0 || scale > precision) {
+      return std::nullopt;
+    }
+    return Type{Kind::kDecimal128, static_cast<std::uint8_t>(precision),
+                static_cast<std::uint8_t>(scale)};
+  }
+  for (const TypeRow& row : kTypes) {
+    if (row.name == name) return row.type;
+  }
+  return std::nullopt;
+}
+
+bool IsReservedName(std::string_view name) {
+  return std::any_of(kReservedNames.begin(), kReservedNames.end(),
+                     [&](std::string_view reserved) {
+                       return EqualsIgnoringAsciiCase(reserved, name);
+                     });
+}
+
+Result<ColumnPlan> PlanColumns(const CaptureInstance& instance,
+                               const std::vector<CapturedColumn>& captured,
+                               const std::vector<SourceColumn>& source) {
+  ColumnPlan plan;
+  for (const CapturedColumn& column : captured) {
+    const SourceColumn* live = FindById(source, column.column_id);
+    if (live != nullptr && live->is_computed) {
+      plan.computed.push_back(column.name);
+      continue;
+    }
+    if (IsReservedName(column.name)) {
+      return NotReadable(instance, column.name)
+          .With("reserved", "the target has a column of its own of this name");
+    }
+    const std::optional<Type> type = MapType(column);
+    if (!type) return NotReadable(instance, column.name).With("type", column.type_name);
+    const bool in_source =
+        live != nullptr && EqualsIgnoringAsciiCase(live->name, column.name);
+    plan.columns.push_back({{column.name, *type, true, ""}, in_source});
+  }
+  if (plan.columns.empty()) {
+    return Error(ErrorId::kColumnNotReadable)
+        .With("capture_instance", instance.name)
+        .With("reason", "it has no column that can be read");
+  }
+  return plan;
+}
+
+}  // namespace mssql_cdc::cdc
