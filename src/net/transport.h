@@ -18,14 +18,16 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  // Reads at least one byte, at most `into.size()`; 0 at the peer's orderly end. Waits up
-  // to the read time limit. Errors: TimedOut, ConnectionLost.
+  // Reads at least one byte, at most `into.size()`; 0 at the peer's orderly end. Waits
+  // up to the time limit; after TimedOut nothing is lost and Read may be called again.
+  // Errors: TimedOut, ConnectionLost.
   virtual Result<std::size_t> Read(std::span<std::uint8_t> into) = 0;
   // Writes all of `bytes`. Errors: TimedOut, ConnectionLost.
   virtual Status Write(std::span<const std::uint8_t> bytes) = 0;
   // How long one Read or Write may wait; 0: no limit.
   virtual void SetTimeLimitMs(std::int64_t limit_ms) = 0;
-  // Ends both directions. Later calls fail with ConnectionLost. Safe from another thread.
+  // Ends both directions. Later calls fail with ConnectionLost. Safe from another
+  // thread.
   virtual void Close() = 0;
 };
 
