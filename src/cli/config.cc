@@ -1,5 +1,6 @@
 #include "cli/config.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -16,24 +17,6 @@
 namespace mssql_cdc::cli {
 namespace {
 
-// Every name a stream takes: the reference's source options, to_delta's parameters, and
-// the local runtime's own. Secrets are kept apart.
-constexpr std::string_view kSettingNames[] = {
-    "captureInstance", "connectionString", "user", "password", "accessToken",
-    "tokenProvider", "backend", "sourceTimeZone", "connectTimeout", "lockTimeoutMs",
-    "startingLsn", "maxCommitsPerBatch", "numPartitions", "failOnDataLoss",
-    "includeCommandId", "columns", "arrowBatchSize", "metricsPath",
-    "schemaChangePolicy", "isolationLevel", "snapshotChunks", "snapshotKeys",
-    "snapshotLsn", "fakePath",
-    "target", "app_id", "checkpoint", "facts_table", "trigger", "query_name",
-    "bootstrap", "on_data_loss", "resnapshot_interval_days", "snapshot_on_switch",
-    "snapshot", "pollIntervalMs", "pollIntervalMaxMs"};
-
-bool IsPath(std::string_view reference) {
-  return reference.find('/') != std::string_view::npos ||
-         reference.find(':') != std::string_view::npos;
-}
-
 std::string Nearest(std::string_view name, const auto& candidates) {
   std::string best;
   std::size_t best_distance = 4;
@@ -45,12 +28,6 @@ std::string Nearest(std::string_view name, const auto& candidates) {
     }
   }
   return best;
-}
-
-std::string Absolute(const std::string& path, const std::string& base_dir) {
-  const bool has_scheme = path.find("://") != std::string::npos;
-  if (path.empty() || path.front() == '/' || has_scheme || base_dir.empty()) return path;
-  return base_dir + "/" + path;
 }
 
 class Parser {
@@ -71,7 +48,7 @@ class Parser {
     TRY(CheckSections(root));
     StreamSettings defaults;
     if (const toml::node* source = root.get("source")) {
-      TRY(ReadSettings(*source->as_table(), "source", defaults));
+      TRY(ReadSettings(*source->as_table(), defaults));
     }
     if (const toml::node* catalog = root.get("catalog")) {
       TRY(ReadCatalog(*catalog->as_table()));
@@ -82,7 +59,7 @@ class Parser {
     }
     for (const toml::node& stream : *streams->as_array()) {
       StreamSettings settings = defaults;
-      TRY(ReadSettings(*stream.as_table(), "stream", settings));
+      TRY(ReadSettings(*stream.as_table(), settings));
       file_.streams.push_back(std::move(settings));
     }
     return std::move(file_);
@@ -120,38 +97,26 @@ class Parser {
       if (!location || location->empty()) {
         return Invalid("catalog." + std::string(key.str()), node, "a location in quotes");
       }
-      file_.catalog.emplace(key.str(), *location);
+      file_.catalog.emplace(key.str(), Absolute(*location, base_dir_));
     }
     return Unit{};
   }
 
-  Status ReadSettings(const toml::table& table, std::string_view section,
-                      StreamSettings& settings) {
+  Status ReadSettings(const toml::table& table, StreamSettings& settings) {
     for (const auto& [key, node] : table) {
-      const auto* known = std::find_if(
-          std::begin(kSettingNames), std::end(kSettingNames),
-          [&](std::string_view name) { return EqualsIgnoringAsciiCase(name, key.str()); });
-      if (known == std::end(kSettingNames)) {
-        WarnUnknown(key.str(), section);
+      const bool is_password = EqualsIgnoringAsciiCase(key.str(), "password");
+      if (is_password || EqualsIgnoringAsciiCase(key.str(), "accessToken")) {
+        TRY_ASSIGN(Secret secret, ReadSecret(key.str(), node));
+        (is_password ? settings.password : settings.access_token) = std::move(secret);
         continue;
       }
-      if (*known == "password" || *known == "accessToken") {
-        TRY_ASSIGN(Secret secret, ReadSecret(*known, node));
-        (*known == "password" ? settings.password : settings.access_token) =
-            std::move(secret);
-        continue;
-      }
-      TRY_ASSIGN(std::string value, ReadValue(*known, node));
-      settings.options[std::string(*known)] = std::move(value);
+      TRY_ASSIGN(std::string value, ReadValue(key.str(), node));
+      std::erase_if(settings.options, [&](const auto& option) {
+        return EqualsIgnoringAsciiCase(option.first, key.str());
+      });
+      settings.options.emplace(key.str(), std::move(value));
     }
     return Unit{};
-  }
-
-  void WarnUnknown(std::string_view name, std::string_view section) {
-    const std::string nearest = Nearest(name, kSettingNames);
-    file_.warnings.push_back(
-        fmt::format("{}: [{}] does not know {}, which is ignored{}", file_name_, section,
-                    name, nearest.empty() ? "" : "; did you mean " + nearest + "?"));
   }
 
   Result<std::string> ReadValue(std::string_view name, const toml::node& node) {
@@ -235,20 +200,10 @@ Result<PipelineFile> ParsePipeline(std::string_view toml, const std::string& fil
   return Parser(file_name, base_dir, surroundings).Run(toml);
 }
 
-Result<std::string> Locate(const PipelineFile& file, const std::string& reference,
-                           const std::string& base_dir) {
-  if (IsPath(reference)) return Absolute(reference, base_dir);
-  const auto found = file.catalog.find(reference);
-  if (found != file.catalog.end()) return Absolute(found->second, base_dir);
-  Error error = Error(ErrorId::kOptionInvalid)
-                    .With("table", reference)
-                    .With("allowed", "a path, or a name that [catalog] maps to a location");
-  std::vector<std::string> names;
-  for (const auto& [name, location] : file.catalog) names.push_back(name);
-  if (const std::string nearest = Nearest(reference, names); !nearest.empty()) {
-    error.Add("nearest", nearest);
-  }
-  return error;
+std::string Absolute(const std::string& path, const std::string& base_dir) {
+  const bool is_url = path.find("://") != std::string::npos;
+  if (path.empty() || path.front() == '/' || is_url || base_dir.empty()) return path;
+  return base_dir + "/" + path;
 }
 
 }  // namespace mssql_cdc::cli

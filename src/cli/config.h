@@ -19,18 +19,17 @@
 
 namespace mssql_cdc::cli {
 
-// One stream's settings, [source] merged in. Keys are spelled as the reference spells
-// them, whatever their case in the file.
+// One stream's settings, [source] merged in.
 struct StreamSettings {
-  std::map<std::string, std::string> options;
+  std::map<std::string, std::string> options;  // Names as spelled, each once in any case.
   std::optional<Secret> password;
   std::optional<Secret> access_token;
 };
 
 struct PipelineFile {
-  std::map<std::string, std::string> catalog;  // Table name -> location.
+  std::map<std::string, std::string> catalog;  // Table name -> absolute location.
   std::vector<StreamSettings> streams;         // At least one.
-  std::vector<std::string> warnings;           // Unknown names, with the nearest known.
+  std::vector<std::string> warnings;           // A secret in the file itself.
 };
 
 // How secrets and files are looked up; tests put their own.
@@ -52,9 +51,7 @@ Result<PipelineFile> ParsePipeline(std::string_view toml, const std::string& fil
                                    const std::string& base_dir,
                                    const Surroundings& surroundings);
 
-// The location of a table reference: itself if it holds / or :, else the catalog's entry.
-// Errors: OptionInvalid (facts table, and nearest when there is a similar name).
-Result<std::string> Locate(const PipelineFile& file, const std::string& reference,
-                           const std::string& base_dir);
+// `path` itself if it is absolute or a URL, else below `base_dir`.
+std::string Absolute(const std::string& path, const std::string& base_dir);
 
 }  // namespace mssql_cdc::cli

@@ -1,0 +1,96 @@
+// The command line of mssql-cdc.
+
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/demo.h"
+#include "cli/pipeline.h"
+#include "cli/simulate.h"
+
+namespace {
+
+using mssql_cdc::cli::LogForm;
+
+constexpr char kFooter[] =
+    "Exit codes: 0 done, 64 wrong usage, 65 take a new snapshot (the source lost changes), "
+    "70 report it, 75 run it again, 78 change an option, permission or server setting.\n"
+    "Secrets come from the pipeline file's { env = ... } or { file = ... }, never from the "
+    "command line.";
+
+void AddLog(CLI::App* command, LogForm* log) {
+  command->add_option("--log", *log, "how to tell what happens: text or json")
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, LogForm>{{"text", LogForm::kText}, {"json", LogForm::kJson}}));
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Reads SQL Server Change Data Capture into Delta Lake tables, exactly once.",
+               "mssql-cdc");
+  app.footer(kFooter);
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "mssql-cdc " MSSQL_CDC_VERSION);
+
+  mssql_cdc::cli::PipelineArguments pipeline;
+  CLI::App* run = app.add_subcommand("run", "run the streams of a pipeline file");
+  CLI::App* check = app.add_subcommand(
+      "check", "read a pipeline file, connect, and say what run would do");
+  for (CLI::App* command : {run, check}) {
+    command->add_option("pipeline", pipeline.file, "the pipeline file (TOML)")->required();
+    AddLog(command, &pipeline.log);
+  }
+  run->add_option("--trigger", pipeline.trigger,
+                  "for every stream: once, availableNow, continuous, or an interval such "
+                  "as '10 seconds'");
+
+  mssql_cdc::cli::SimulateArguments simulate;
+  CLI::App* simulating = app.add_subcommand(
+      "simulate", "serve a simulated SQL Server with CDC, for tests and trials");
+  simulating->add_option("--state", simulate.state_dir, "where it keeps its databases")
+      ->required();
+  simulating->add_option("--bind", simulate.bind, "the address to listen on");
+  simulating->add_option("--port", simulate.port, "the TCP port; 0: any that is free");
+  simulating->add_option("--seed", simulate.seed, "reproduces LSNs and identifiers");
+  simulating->add_option("--init", simulate.init_file, "T-SQL to run first, in a new state");
+  simulating->add_flag("--shop", simulate.shop, "make the sample shop, in a new state");
+  simulating->add_option("--capture-interval", simulate.capture_interval_ms,
+                         "milliseconds between runs of the capture job; 0: only sys.sp_cdc_scan "
+                         "captures");
+
+  mssql_cdc::cli::DemoArguments demo;
+  CLI::App* showing = app.add_subcommand(
+      "demo", "snapshot and stream a sample shop from the built-in simulator, with a crash "
+              "in the middle");
+  showing->add_option("--dir", demo.dir, "an empty or new folder for the lake and the state");
+  showing->add_option("--transactions", demo.transaction_count,
+                      "how many transactions the shop's writer makes");
+  showing->add_flag("--hold", demo.hold,
+                    "at the end go on serving the shop until standard input ends");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& problem) {
+    const int code = app.exit(problem);
+    return code == 0 ? 0 : mssql_cdc::cli::kExitUsage;
+  }
+  if (run->parsed()) return mssql_cdc::cli::RunPipeline(pipeline);
+  if (check->parsed()) return mssql_cdc::cli::CheckPipeline(pipeline);
+  if (simulating->parsed()) return mssql_cdc::cli::Simulate(simulate);
+  return mssql_cdc::cli::Demo(demo, argv[0]);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return Main(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("error: MC9001 OutOfMemory: memory ran out\n", stderr);
+    return 75;
+  } catch (const std::exception&) {
+    std::fputs("error: MC9002 InternalError: a bug in this program\n", stderr);
+    return 70;
+  }
+}
