@@ -1,0 +1,191 @@
+#include "sqlserver/statements.h"
+
+#include <utility>
+
+namespace mssql_cdc::sqlserver {
+namespace {
+
+Parameter TextParameter(std::string name, std::string_view text) {
+  return {std::move(name), Parameter::Kind::kNVarChar, std::string(text), 0};
+}
+
+Parameter LsnParameter(std::string name, const LsnBytes& lsn) {
+  return {std::move(name), Parameter::Kind::kBinary10,
+          std::string(reinterpret_cast<const char*>(lsn.data()), lsn.size()), 0};
+}
+
+// tran_end_time (of `alias`, "m." or nothing) as the answer carries it. The zone's name
+// was checked before it came here, and holds no quote.
+std::string CommitTime(std::string_view alias, const std::optional<std::string>& zone) {
+  const std::string column = std::string(alias) + "tran_end_time";
+  if (!zone) return column;
+  return "CAST((" + column + " AT TIME ZONE N'" + *zone +
+         "') AT TIME ZONE 'UTC' AS datetime2(3))";
+}
+
+std::string NewestCommit(const std::optional<std::string>& zone) {
+  return "SELECT TOP (1) start_lsn AS lsn, " + CommitTime("", zone) +
+         " AS commit_time FROM cdc.lsn_time_mapping ORDER BY start_lsn DESC";
+}
+
+constexpr std::string_view kNetworkWait =
+    "SELECT wait_time_ms AS wait_ms FROM sys.dm_exec_session_wait_stats "
+    "WHERE session_id = @@SPID AND wait_type = 'ASYNC_NETWORK_IO'";
+
+std::string SourceTable(std::string_view schema, std::string_view table) {
+  return QuoteName(schema) + "." + QuoteName(table);
+}
+
+// What goes before a read of the source table, and what undoes it: the session is used
+// again for reads that must not inherit it.
+std::string SettingsBefore(const SourceSettings& settings) {
+  std::string sql;
+  if (settings.lock_timeout_ms) {
+    sql += "SET LOCK_TIMEOUT " + std::to_string(*settings.lock_timeout_ms) + "; ";
+  }
+  if (settings.snapshot_isolation) sql += "SET TRANSACTION ISOLATION LEVEL SNAPSHOT; ";
+  return sql;
+}
+
+std::string SettingsAfter(const SourceSettings& settings) {
+  std::string sql;
+  if (settings.snapshot_isolation) {
+    sql += "; SET TRANSACTION ISOLATION LEVEL READ COMMITTED";
+  }
+  if (settings.lock_timeout_ms) sql += "; SET LOCK_TIMEOUT -1";
+  return sql;
+}
+
+}  // namespace
+
+std::string QuoteName(std::string_view name) {
+  std::string quoted = "[";
+  for (const char c : name) {
+    quoted += c;
+    if (c == ']') quoted += c;
+  }
+  return quoted + "]";
+}
+
+std::string ChangeTableName(std::string_view capture_instance) {
+  return "cdc." + QuoteName(std::string(capture_instance) + "_CT");
+}
+
+Request AskServerClock() {
+  return {
+      "SELECT CAST(SERVERPROPERTY('ProductMajorVersion') AS int) AS major_version, "
+      "CAST(SERVERPROPERTY('EngineEdition') AS int) AS engine_edition, "
+      "DATEPART(TZOFFSET, SYSDATETIMEOFFSET()) AS offset_minutes",
+      {}};
+}
+
+Request AskServerZone() { return {"SELECT CURRENT_TIMEZONE_ID() AS zone", {}}; }
+
+Request ListInstances() { return {"EXEC sys.sp_cdc_help_change_data_capture", {}}; }
+
+Request ListColumns(std::string_view capture_instance, std::string_view source_schema,
+                    std::string_view source_table) {
+  return {
+      "EXEC sys.sp_cdc_get_captured_columns @capture_instance = @instance; "
+      "SELECT name, column_id, is_computed FROM sys.columns "
+      "WHERE object_id = OBJECT_ID(@source); "
+      "SELECT name FROM sys.columns WHERE object_id = OBJECT_ID(@changes)",
+      {TextParameter("@instance", capture_instance),
+       TextParameter("@source", SourceTable(source_schema, source_table)),
+       TextParameter("@changes", ChangeTableName(capture_instance))}};
+}
+
+Request AskNetworkWait() { return {std::string(kNetworkWait), {}}; }
+
+Request Poll(const PollQuestion& question) {
+  Request request;
+  request.sql = NewestCommit(question.zone) +
+                "; SELECT sys.fn_cdc_get_min_lsn(@instance) AS min_lsn, "
+                "DATEPART(TZOFFSET, SYSDATETIMEOFFSET()) AS offset_minutes";
+  request.parameters.push_back(TextParameter("@instance", question.capture_instance));
+  if (!question.commit_count_max) return request;
+
+  request.parameters.push_back(LsnParameter("@after", question.after));
+  request.sql += "; SELECT TOP (1) lsn, commit_time FROM (SELECT TOP (" +
+                 std::to_string(*question.commit_count_max) + ") start_lsn AS lsn, " +
+                 CommitTime("", question.zone) +
+                 " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn > @after";
+  if (question.through_max) {
+    request.sql += " AND start_lsn <= @through";
+    request.parameters.push_back(LsnParameter("@through", *question.through_max));
+  }
+  request.sql += " ORDER BY start_lsn) AS c ORDER BY lsn DESC";
+  return request;
+}
+
+Request ReadChanges(const ChangesQuestion& question) {
+  const std::string_view command_id = question.command_id ? ", c.[__$command_id]" : "";
+  std::string sql = "SELECT c.[__$start_lsn], c.[__$seqval], c.[__$operation]";
+  sql += command_id;
+  sql += ", " + CommitTime("m.", question.zone) + " AS commit_time";
+  for (const std::string& column : question.columns) sql += ", c." + QuoteName(column);
+  sql += " FROM " + ChangeTableName(question.capture_instance) +
+         " AS c JOIN cdc.lsn_time_mapping AS m ON m.start_lsn = c.[__$start_lsn] "
+         "WHERE c.[__$start_lsn] > @after AND c.[__$start_lsn] <= @through "
+         "ORDER BY c.[__$start_lsn]";
+  sql += command_id;
+  sql +=
+      ", c.[__$seqval], c.[__$operation]; "
+      "SELECT sys.fn_cdc_get_min_lsn(@instance) AS min_lsn; SELECT ";
+  sql += CommitTime("", question.zone) +
+         " AS commit_time FROM cdc.lsn_time_mapping "
+         "WHERE start_lsn = sys.fn_cdc_get_min_lsn(@instance); " +
+         NewestCommit(question.zone);
+  if (question.network_wait) {
+    sql += "; ";
+    sql += kNetworkWait;
+  }
+  return {std::move(sql),
+          {LsnParameter("@after", question.after),
+           LsnParameter("@through", question.through),
+           TextParameter("@instance", question.capture_instance)}};
+}
+
+Request AskNewestCommit(const std::optional<std::string>& zone) {
+  return {NewestCommit(zone), {}};
+}
+
+Request AskCommitTime(const LsnBytes& lsn, const std::optional<std::string>& zone) {
+  return {"SELECT " + CommitTime("", zone) +
+              " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn = @lsn",
+          {LsnParameter("@lsn", lsn)}};
+}
+
+Request AskMinLsn(std::string_view capture_instance) {
+  return {"SELECT sys.fn_cdc_get_min_lsn(@instance) AS min_lsn",
+          {TextParameter("@instance", capture_instance)}};
+}
+
+Request AskKeyExtent(std::string_view schema, std::string_view table,
+                     std::string_view key, const SourceSettings& settings) {
+  // Two subqueries, so that each is one seek in the key's index.
+  const std::string from =
+      "(" + QuoteName(key) + ") AS bigint) FROM " + SourceTable(schema, table) + ")";
+  return {SettingsBefore(settings) + "SELECT (SELECT CAST(MIN" + from +
+              " AS min_key, (SELECT CAST(MAX" + from + " AS max_key" +
+              SettingsAfter(settings),
+          {}};
+}
+
+Request ReadSnapshot(const SnapshotQuestion& question) {
+  std::string sql = SettingsBefore(question.settings) + "SELECT ";
+  for (std::size_t i = 0; i < question.columns.size(); ++i) {
+    sql += (i == 0 ? "" : ", ") + QuoteName(question.columns[i]);
+  }
+  sql += " FROM " + SourceTable(question.schema, question.table);
+  const std::string key = QuoteName(question.key);
+  if (question.after) sql += " WHERE " + key + " > " + std::to_string(*question.after);
+  if (question.through) {
+    const std::string below = key + " <= " + std::to_string(*question.through);
+    sql += question.after ? " AND " + below
+                          : " WHERE (" + below + " OR " + key + " IS NULL)";
+  }
+  return {sql + SettingsAfter(question.settings), {}};
+}
+
+}  // namespace mssql_cdc::sqlserver

@@ -1,0 +1,87 @@
+#include "sqlserver/statements.h"
+
+#include <gtest/gtest.h>
+
+namespace mssql_cdc::sqlserver {
+namespace {
+
+TEST(Statements, NamesAreQuotedWhateverIsInThem) {
+  EXPECT_EQ(QuoteName("order_id"), "[order_id]");
+  EXPECT_EQ(QuoteName("a]b"), "[a]]b]");
+  EXPECT_EQ(QuoteName("x]; DROP TABLE t --"), "[x]]; DROP TABLE t --]");
+  EXPECT_EQ(ChangeTableName("dbo_orders"), "cdc.[dbo_orders_CT]");
+}
+
+TEST(Statements, ChangesComeInTheChangeTablesOwnOrderAboveAfterUpToThrough) {
+  const ChangesQuestion question{"dbo_orders",  {1}, {2},  true,
+                                 {"id", "a]b"}, {},  false};
+  const Request request = ReadChanges(question);
+  EXPECT_TRUE(request.sql.starts_with(
+      "SELECT c.[__$start_lsn], c.[__$seqval], c.[__$operation], c.[__$command_id], "
+      "m.tran_end_time AS commit_time, c.[id], c.[a]]b] FROM cdc.[dbo_orders_CT] AS c "
+      "JOIN cdc.lsn_time_mapping AS m ON m.start_lsn = c.[__$start_lsn] "
+      "WHERE c.[__$start_lsn] > @after AND c.[__$start_lsn] <= @through "
+      "ORDER BY c.[__$start_lsn], c.[__$command_id], c.[__$seqval], "
+      "c.[__$operation]; "))
+      << request.sql;
+  ASSERT_EQ(request.parameters.size(), 3u);
+  EXPECT_EQ(request.parameters[0].kind, Parameter::Kind::kBinary10);
+  EXPECT_EQ(request.parameters[0].bytes, std::string("\x01\0\0\0\0\0\0\0\0\0", 10));
+  EXPECT_EQ(request.parameters[2].bytes, "dbo_orders");
+}
+
+TEST(Statements, WithoutCommandIdsNothingMentionsThem) {
+  const ChangesQuestion question{"dbo_orders", {1}, {2}, false, {"id"}, {}, true};
+  EXPECT_EQ(ReadChanges(question).sql.find("__$command_id"), std::string::npos);
+  EXPECT_NE(ReadChanges(question).sql.find("ASYNC_NETWORK_IO"), std::string::npos);
+}
+
+TEST(Statements, APollAsksForABatchEndOnlyWithALimit) {
+  PollQuestion question{"dbo_orders", {1}, {}, {}, {}};
+  EXPECT_EQ(Poll(question).sql.find("@after"), std::string::npos);
+  EXPECT_EQ(Poll(question).parameters.size(), 1u);
+  question.commit_count_max = 500;
+  question.through_max = LsnBytes{9};
+  const Request request = Poll(question);
+  EXPECT_NE(request.sql.find("(SELECT TOP (500) start_lsn AS lsn"), std::string::npos);
+  EXPECT_NE(request.sql.find("start_lsn > @after AND start_lsn <= @through"),
+            std::string::npos);
+  EXPECT_EQ(request.parameters.size(), 3u);
+}
+
+TEST(Statements, ANamedZoneIsConvertedByTheServer) {
+  const std::string zone = "Romance Standard Time";
+  const std::string converted =
+      "CAST((tran_end_time AT TIME ZONE N'Romance Standard Time') "
+      "AT TIME ZONE 'UTC' AS datetime2(3))";
+  EXPECT_NE(AskNewestCommit(zone).sql.find(converted), std::string::npos);
+  EXPECT_NE(AskCommitTime({}, zone).sql.find(converted), std::string::npos);
+  EXPECT_EQ(AskNewestCommit({}).sql.find("TIME ZONE"), std::string::npos);
+}
+
+TEST(Statements, SnapshotRangesTileTheKeyAndNull) {
+  SnapshotQuestion question{"dbo", "orders", {"id", "note"}, "id", {}, {}, {}};
+  const std::string from = "SELECT [id], [note] FROM [dbo].[orders]";
+  EXPECT_EQ(ReadSnapshot(question).sql, from);
+  question.through = 10;
+  EXPECT_EQ(ReadSnapshot(question).sql, from + " WHERE ([id] <= 10 OR [id] IS NULL)");
+  question.after = -5;
+  EXPECT_EQ(ReadSnapshot(question).sql, from + " WHERE [id] > -5 AND [id] <= 10");
+  question.through.reset();
+  EXPECT_EQ(ReadSnapshot(question).sql, from + " WHERE [id] > -5");
+}
+
+TEST(Statements, SettingsOfASourceReadAreUndoneAfterIt) {
+  const SourceSettings settings{250, true};
+  const SnapshotQuestion question{"dbo", "t", {"id"}, "", {}, {}, settings};
+  EXPECT_EQ(ReadSnapshot(question).sql,
+            "SET LOCK_TIMEOUT 250; SET TRANSACTION ISOLATION LEVEL SNAPSHOT; "
+            "SELECT [id] FROM [dbo].[t]; "
+            "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCK_TIMEOUT -1");
+  EXPECT_EQ(AskKeyExtent("dbo", "t", "id", {}).sql,
+            "SELECT (SELECT CAST(MIN([id]) AS bigint) FROM [dbo].[t]) AS min_key, "
+            "(SELECT CAST(MAX([id]) AS bigint) FROM [dbo].[t]) AS max_key");
+}
+
+}  // namespace
+}  // namespace mssql_cdc::sqlserver
