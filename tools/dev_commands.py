@@ -1,6 +1,7 @@
 """The commands of ./dev. Each takes the words after its name and returns an exit code."""
 
 import dataclasses
+import re
 import sys
 import time
 from collections.abc import Callable
@@ -132,10 +133,31 @@ def program(script: str) -> Callable[[list[str]], int]:
     return command
 
 
+def benches() -> dict[str, str]:
+    """The scripts of bench/ that say in their first line which bench they are."""
+    found = {}
+    for path in sorted((ROOT / "bench").glob("*.py")):
+        named = re.match(r'"""`\./dev bench ([\w-]+)`', path.read_text())
+        if named:
+            found[named[1]] = f"bench/{path.name}"
+    return found
+
+
+def bench(words: list[str]) -> int:
+    known = benches()
+    if not words or words[0] not in known:
+        print(f"./dev bench {{{','.join(known)}}} [OPTIONS]; --help says which", file=sys.stderr)
+        return 2
+    return program(known[words[0]])(words[1:])
+
+
 COMMANDS = {
     "setup": Command("setup", "install what the project needs", setup),
     "test": Command("test [NAME]", "everything CI runs, or the tests of one room", test),
     "check": Command("check", "before every commit: tidy, format, sanitizers, unit", check),
+    "crash": Command("crash [OPTIONS]", "stop the runtime everywhere, compare with a model",
+                     program("tests/crash/crash.py")),
+    "bench": Command("bench NAME [OPTIONS]", "measure: ./dev bench alone lists what", bench),
     "format": Command("format [--check]", "clang-format every C++ file", reformat),
     "tidy": Command("tidy", "the rules no compiler checks", tidy),
 }
