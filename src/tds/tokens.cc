@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/limits.h"
+#include "tds/type_info.h"
 #include "tds/utf16.h"
 
 namespace mssql_cdc::tds {
@@ -96,8 +97,18 @@ Result<Token> DecodeFeatureExtAck(TokenId id, Reader& in) {
   return Token(std::move(ack));
 }
 
-Result<Token> DecodeReturnValue(TokenId, Reader&) {
-  return Error(ErrorId::kTdsRefusedToken).With("token", "RETURNVALUE");
+// RETURNVALUE has no length of its own: only its type tells where the value ends.
+Result<Token> DecodeReturnValue(TokenId id, Reader& in) {
+  in.Le<std::uint16_t>();  // Ordinal.
+  in.ByteVarChar();        // Name.
+  in.Le<std::uint8_t>();   // Status: output parameter or result of a function.
+  in.Le<std::uint32_t>();  // UserType.
+  in.Le<std::uint16_t>();  // Flags.
+  if (!in.ok()) return Token(Skipped{id});
+  TRY_ASSIGN(const TypeInfo type, ReadTypeInfo(in));
+  if (!in.ok()) return Token(Skipped{id});
+  TRY(SkipValue(type, in));
+  return Token(Skipped{id});
 }
 
 Result<Token> SkipShortPrefixed(TokenId id, Reader& in) {
