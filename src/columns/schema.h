@@ -36,7 +36,7 @@ struct Field {
   std::string name;
   Type type;
   bool nullable = true;
-  std::string comment;  // Empty: none. Becomes Delta's column comment.
+  std::string comment = {};  // Empty: none. Becomes Delta's column comment.
 
   bool operator==(const Field&) const = default;
 };
