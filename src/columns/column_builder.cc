@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <bit>
 
 #include "base/check.h"
 #include "columns/batch.h"
+#include "columns/column_access.h"
 
 namespace mssql_cdc::columns {
 namespace {
@@ -162,6 +164,22 @@ Column ColumnBuilder::Finish() {
   row_count_ = row_capacity_ = null_count_ = 0;
   bytes_size_ = 0;
   return column;
+}
+
+Column ColumnAccess::Finish(ColumnBuilder& builder, std::int64_t row_count, Raw& raw) {
+  std::int64_t valid_count = 0;
+  for (std::int64_t i = 0; i < row_count / 8; ++i) {
+    valid_count += std::popcount(raw.validity[i]);
+  }
+  if (row_count % 8 != 0) {
+    const unsigned last = raw.validity[row_count / 8] & ((1u << (row_count % 8)) - 1);
+    valid_count += std::popcount(last);
+  }
+  builder.row_count_ = row_count;
+  builder.null_count_ = row_count - valid_count;
+  builder.bytes_size_ = raw.bytes_size;
+  raw = Raw{};
+  return builder.Finish();
 }
 
 }  // namespace mssql_cdc::columns

@@ -22,18 +22,14 @@
 #include <variant>
 
 #include "base/error.h"
-#include "base/limits.h"
 #include "columns/batch.h"
+#include "tds/reply_limits.h"
 #include "tds/tokens.h"
 
 namespace mssql_cdc::tds {
 
-// A batch ends at whichever is reached first. A row is never divided: the batch exceeds
-// size_bytes_max by at most the row that reached it.
-struct ReplyLimits {
-  std::int64_t row_count_max = kBatchRowCountDefault;
-  std::size_t size_bytes_max = kBatchSizeBytesMax;
-};
+// A COLMETADATA token of kTdsColumnCountMax columns with the longest names fits.
+inline constexpr std::size_t kReplyTailSizeBytesMax = 4u << 20;
 
 // Everything that can be used was used; more bytes must come.
 struct NeedMore {};
