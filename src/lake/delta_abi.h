@@ -1,8 +1,8 @@
 // The C functions of rust/delta: a Delta table through delta_kernel.
 //
-// Every function returns 0 or one of the codes below; with a code it sets `failure` to a
-// JSON text {"detail": text, "column": text or null}. Texts handed out, failures too, are
-// freed with mssql_cdc_delta_free. Nothing is thrown. A column is
+// Every function returns 0 or one of the codes below; with a code it sets `failure` to
+// a JSON text {"detail": text, "column": text or null}. Texts handed out, failures too,
+// are freed with mssql_cdc_delta_free. Nothing is thrown. A column is
 // {"name", "type", "nullable", "comment"}, its type by Delta's name ("decimal(18,4)").
 
 #pragma once
@@ -34,7 +34,8 @@ int32_t mssql_cdc_delta_open(const char* location, MssqlCdcDeltaTable** out,
 void mssql_cdc_delta_close(MssqlCdcDeltaTable* table);
 void mssql_cdc_delta_free(char* text);
 
-// {"version", "fields": [column], "properties": {key: text}}, or nullptr without a table.
+// {"version", "fields": [column], "properties": {key: text}}, or nullptr without a
+// table.
 int32_t mssql_cdc_delta_state(MssqlCdcDeltaTable* table, char** out, char** failure);
 int32_t mssql_cdc_delta_last_txn(MssqlCdcDeltaTable* table, const char* app_id,
                                  bool* has_txn, int64_t* version, char** failure);
@@ -43,8 +44,8 @@ int32_t mssql_cdc_delta_last_txn(MssqlCdcDeltaTable* table, const char* app_id,
 // without rows, version 0. A table that is there stays as it is.
 int32_t mssql_cdc_delta_create(MssqlCdcDeltaTable* table, const char* spec,
                                char** failure);
-// `spec`: {"fields": [column], "properties": {key: text}}. What is there already is left
-// out; nothing left makes no commit.
+// `spec`: {"fields": [column], "properties": {key: text}}. What is there already is
+// left out; nothing left makes no commit.
 int32_t mssql_cdc_delta_alter(MssqlCdcDeltaTable* table, const char* spec,
                               char** failure);
 
@@ -86,8 +87,8 @@ void mssql_cdc_delta_append_end(MssqlCdcDeltaAppend* append);
 int32_t mssql_cdc_delta_history(MssqlCdcDeltaTable* table, int64_t since_version,
                                 char** out, char** failure);
 // `spec`: {"columns": [name], "conditions": [{"column", "op": "equal" | "null" |
-// "not_null", "text"}]}; no columns: all. The stream may be pulled by any one thread and
-// outlive the table.
+// "not_null", "text"}]}; no columns: all. The stream may be pulled by any one thread
+// and outlive the table.
 int32_t mssql_cdc_delta_read(MssqlCdcDeltaTable* table, const char* spec,
                              struct ArrowArrayStream* out, char** failure);
 int32_t mssql_cdc_delta_row_count(MssqlCdcDeltaTable* table, int64_t* out,

@@ -34,8 +34,7 @@ std::optional<columns::Type> ParseDecimal(std::string_view name) {
   unsigned precision = 0;
   unsigned scale = 0;
   const char* const end = name.data() + name.size() - 1;
-  auto [comma, failed] =
-      std::from_chars(name.data() + kStart.size(), end, precision);
+  auto [comma, failed] = std::from_chars(name.data() + kStart.size(), end, precision);
   if (failed != std::errc{} || comma == end || *comma != ',') return std::nullopt;
   auto [last, failed_too] = std::from_chars(comma + 1, end, scale);
   if (failed_too != std::errc{} || last != end) return std::nullopt;
@@ -124,7 +123,8 @@ Result<TableState> ParseState(std::string_view text) {
   if (!json.is_object()) return NotUnderstood();
   TableState state;
   state.version = json.value("version", std::int64_t{0});
-  for (const Json& field : json.value("fields", Json::array())) {
+  const Json fields = json.value("fields", Json::array());
+  for (const Json& field : fields) {
     const std::string name = field.value("name", "");
     const std::string type_name = field.value("type", "");
     const std::optional<columns::Type> type = ParseDeltaType(type_name);
@@ -136,7 +136,8 @@ Result<TableState> ParseState(std::string_view text) {
     state.schema.fields.push_back(
         {name, *type, field.value("nullable", true), field.value("comment", "")});
   }
-  for (const auto& [key, value] : json.value("properties", Json::object()).items()) {
+  const Json properties = json.value("properties", Json::object());
+  for (const auto& [key, value] : properties.items()) {
     if (value.is_string()) state.properties[key] = value.get<std::string>();
   }
   return state;

@@ -56,7 +56,8 @@ Drained Drain(const MssqlCdcDeltaAppend* append,
   if (stream.release != nullptr) stream.release(&stream);
   if (code == 0) return {};
   if (own) return {std::move(own), false};
-  return {DeltaError(code, failure.view(), location), code == MSSQL_CDC_DELTA_CANCELLED};
+  return {DeltaError(code, failure.view(), location),
+          code == MSSQL_CDC_DELTA_CANCELLED};
 }
 
 // Drains all sources, on several threads when there are several. The error is that of
@@ -141,8 +142,8 @@ Result<std::optional<std::int64_t>> DeltaLake::LastTxn(const std::string& locati
   bool has_txn = false;
   std::int64_t version = 0;
   Text failure;
-  const std::int32_t code = mssql_cdc_delta_last_txn(
-      table->get(), app_id.c_str(), &has_txn, &version, failure.out());
+  const std::int32_t code = mssql_cdc_delta_last_txn(table->get(), app_id.c_str(),
+                                                     &has_txn, &version, failure.out());
   if (code != 0) return DeltaError(code, failure.view(), location);
   return has_txn ? std::optional<std::int64_t>(version) : std::nullopt;
 }
@@ -150,8 +151,8 @@ Result<std::optional<std::int64_t>> DeltaLake::LastTxn(const std::string& locati
 Status DeltaLake::Create(const std::string& location, const CreateSpec& spec) {
   TRY_ASSIGN(Table * table, Open(location));
   Text failure;
-  const std::int32_t code = mssql_cdc_delta_create(
-      table->get(), CreateJson(spec).c_str(), failure.out());
+  const std::int32_t code =
+      mssql_cdc_delta_create(table->get(), CreateJson(spec).c_str(), failure.out());
   if (code != 0) return DeltaError(code, failure.view(), location);
   return Unit{};
 }
@@ -169,7 +170,8 @@ Status DeltaLake::Alter(const std::string& location,
 
 Result<AppendResult> DeltaLake::Append(
     const std::string& location,
-    std::vector<std::unique_ptr<columns::BatchReader>> sources, const AppendSpec& spec) {
+    std::vector<std::unique_ptr<columns::BatchReader>> sources,
+    const AppendSpec& spec) {
   TRY_ASSIGN(Table * table, Open(location));
   TRY_ASSIGN(const std::vector<columns::Field> fields, FieldsOfAll(sources, location));
   AppendResult result;

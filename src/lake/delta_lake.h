@@ -1,8 +1,8 @@
 // The Lake over Delta tables, on local disk or an object store.
 //
-// The only user of rust/delta. A local commit is on stable storage before it is reported:
-// data files, then the log entry, each with its folder. Credentials of object stores come
-// from their usual environment variables.
+// The only user of rust/delta. A local commit is on stable storage before it is
+// reported: data files, then the log entry, each with its folder. Credentials of object
+// stores come from their usual environment variables.
 
 #pragma once
 
@@ -28,9 +28,10 @@ class DeltaLake final : public Lake {
   Status Create(const std::string& location, const CreateSpec& spec) override;
   Status Alter(const std::string& location, const std::vector<columns::Field>& add,
                const std::map<std::string, std::string>& properties) override;
-  Result<AppendResult> Append(const std::string& location,
-                              std::vector<std::unique_ptr<columns::BatchReader>> sources,
-                              const AppendSpec& spec) override;
+  Result<AppendResult> Append(
+      const std::string& location,
+      std::vector<std::unique_ptr<columns::BatchReader>> sources,
+      const AppendSpec& spec) override;
   Result<std::vector<CommitInfo>> History(const std::string& location,
                                           std::int64_t since_version) override;
   Result<std::unique_ptr<columns::BatchReader>> Read(const std::string& location,

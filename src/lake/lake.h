@@ -46,8 +46,8 @@ struct AppendSpec {
   // commitInfo.userMetadata.
   std::function<std::optional<std::string>()> user_metadata;
   // Columns of the sources that the table lacks are added, after the existing ones, in
-  // the same commit. Without it such a column is LakeSchemaMismatch. Columns the sources
-  // lack are NULL. Names match ignoring case; order does not matter.
+  // the same commit. Without it such a column is LakeSchemaMismatch. Columns the
+  // sources lack are NULL. Names match ignoring case; order does not matter.
   bool merge_schema = false;
 };
 
@@ -59,7 +59,8 @@ enum class AppendOutcome : std::uint8_t {
 
 struct AppendResult {
   AppendOutcome outcome = AppendOutcome::kCommitted;
-  std::int64_t version = 0;  // The table version that holds the rows, or the newest one.
+  std::int64_t version =
+      0;  // The table version that holds the rows, or the newest one.
   std::int64_t row_count = 0;
   std::int64_t size_bytes = 0;  // Of the data files.
 };
@@ -101,32 +102,38 @@ class Lake {
   // A table that exists is left as it is, also one that another writer made meanwhile.
   virtual Status Create(const std::string& location, const CreateSpec& spec) = 0;
 
-  // Adds the columns whose names (ignoring case) are missing, after the existing ones, and
-  // sets properties; nothing to do makes no commit. Errors: LakeConflict.
-  virtual Status Alter(const std::string& location, const std::vector<columns::Field>& add,
+  // Adds the columns whose names (ignoring case) are missing, after the existing ones,
+  // and sets properties; nothing to do makes no commit. A name that is there keeps its
+  // type. Errors: LakeConflict, LakeTableUnsupported, LakeUnreachable (also without a
+  // table).
+  virtual Status Alter(const std::string& location,
+                       const std::vector<columns::Field>& add,
                        const std::map<std::string, std::string>& properties) = 0;
 
   // Adds the rows of all sources and records `txn`, in one table version or not at all.
-  // One data file or more per source; sources are read in parallel where the lake can, so
-  // they must not share state; memory stays bounded by row groups. A txn already there is
-  // noticed before any source is read. Owns the sources.
+  // One data file or more per source; sources are read in parallel where the lake can,
+  // so they must not share state; memory stays bounded by row groups. A txn already
+  // there is noticed before any source is read. Owns the sources.
   //
   // A commit that loses against another writer is retried by the lake while `txn` shows
   // that it is not there yet. Errors: LakeConflict when that does not help,
-  // LakeSchemaMismatch, LakeTableUnsupported, a source's own error.
+  // LakeSchemaMismatch, LakeTableUnsupported, LakeUnreachable (also without a table), a
+  // source's own error.
   virtual Result<AppendResult> Append(
       const std::string& location,
       std::vector<std::unique_ptr<columns::BatchReader>> sources,
       const AppendSpec& spec) = 0;
 
-  // Commits from `since_version` (inclusive) to the newest, in order.
+  // Commits from `since_version` (inclusive) to the newest, in order; none without a
+  // table. Commits whose log entries were cleaned up are left out.
   virtual Result<std::vector<CommitInfo>> History(const std::string& location,
                                                   std::int64_t since_version) = 0;
 
-  // The rows of the newest version that meet `spec`. Errors: LakeUnreachable if there is
-  // no table.
-  virtual Result<std::unique_ptr<columns::BatchReader>> Read(const std::string& location,
-                                                             const ReadSpec& spec) = 0;
+  // The rows of the newest version that meet `spec`, in no order. Names match ignoring
+  // case. Errors: LakeUnreachable if there is no table, LakeSchemaMismatch for a column
+  // it lacks or that is not kUtf8 where it must be.
+  virtual Result<std::unique_ptr<columns::BatchReader>> Read(
+      const std::string& location, const ReadSpec& spec) = 0;
 
   // The number of rows, from the log's statistics where they are there.
   virtual Result<std::int64_t> RowCount(const std::string& location) = 0;

@@ -138,7 +138,8 @@ Status MemoryLake::Alter(const std::string& location,
 
 Result<AppendResult> MemoryLake::Append(
     const std::string& location,
-    std::vector<std::unique_ptr<columns::BatchReader>> sources, const AppendSpec& spec) {
+    std::vector<std::unique_ptr<columns::BatchReader>> sources,
+    const AppendSpec& spec) {
   TRY_ASSIGN(const std::vector<columns::Field> fields, FieldsOfAll(sources, location));
   AppendResult result;
   {
@@ -182,7 +183,8 @@ Result<AppendResult> MemoryLake::Append(
     field.nullable = true;
     table->schema.fields.push_back(std::move(field));
   }
-  for (columns::RecordBatch& batch : batches) table->batches.push_back(std::move(batch));
+  for (columns::RecordBatch& batch : batches)
+    table->batches.push_back(std::move(batch));
   if (spec.txn) table->txns[spec.txn->app_id] = spec.txn->version;
   TRY(Commit(*table, location, "WRITE", std::move(metadata)));
   result.version = table->version();

@@ -16,7 +16,8 @@ class MemoryLake final : public Lake {
  public:
   MemoryLake() = default;
   // The commit of version v is dated first_commit_ms + v.
-  explicit MemoryLake(std::int64_t first_commit_ms) : first_commit_ms_(first_commit_ms) {}
+  explicit MemoryLake(std::int64_t first_commit_ms)
+      : first_commit_ms_(first_commit_ms) {}
 
   // The next `count` commits (appends, alters, creates) fail with LakeConflict; sources
   // were read, nothing is changed.
@@ -34,9 +35,10 @@ class MemoryLake final : public Lake {
   Status Create(const std::string& location, const CreateSpec& spec) override;
   Status Alter(const std::string& location, const std::vector<columns::Field>& add,
                const std::map<std::string, std::string>& properties) override;
-  Result<AppendResult> Append(const std::string& location,
-                              std::vector<std::unique_ptr<columns::BatchReader>> sources,
-                              const AppendSpec& spec) override;
+  Result<AppendResult> Append(
+      const std::string& location,
+      std::vector<std::unique_ptr<columns::BatchReader>> sources,
+      const AppendSpec& spec) override;
   Result<std::vector<CommitInfo>> History(const std::string& location,
                                           std::int64_t since_version) override;
   Result<std::unique_ptr<columns::BatchReader>> Read(const std::string& location,
@@ -51,7 +53,9 @@ class MemoryLake final : public Lake {
     std::vector<CommitInfo> commits;
     std::vector<columns::RecordBatch> batches;
 
-    std::int64_t version() const { return static_cast<std::int64_t>(commits.size()) - 1; }
+    std::int64_t version() const {
+      return static_cast<std::int64_t>(commits.size()) - 1;
+    }
     bool Holds(const std::optional<Txn>& txn) const;
   };
 

@@ -92,9 +92,9 @@ bool Meets(const columns::RecordBatch& batch, std::int64_t row,
 
 }  // namespace
 
-std::optional<columns::RecordBatch> SelectRows(const columns::RecordBatch& batch,
-                                               const columns::SchemaPtr& schema,
-                                               const std::vector<Condition>& conditions) {
+std::optional<columns::RecordBatch> SelectRows(
+    const columns::RecordBatch& batch, const columns::SchemaPtr& schema,
+    const std::vector<Condition>& conditions) {
   std::vector<std::int64_t> rows;
   for (std::int64_t row = 0; row < batch.row_count; ++row) {
     if (Meets(batch, row, conditions)) rows.push_back(row);

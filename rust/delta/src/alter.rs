@@ -122,7 +122,8 @@ impl Committer for PropertyCommitter {
         let size = body.len() as u64;
         let url = metadata.published_commit_path()?;
         let path = Path::from_url_path(url.path())?;
-        let put = self.place.store.put_opts(&path, body.into_bytes().into(), PutMode::Create.into());
+        let put =
+            self.place.store.put_opts(&path, body.into_bytes().into(), PutMode::Create.into());
         let runtime = runtime().map_err(|failure| KernelError::generic(failure.detail))?;
         match runtime.block_on(put) {
             Ok(_) => {

@@ -9,7 +9,7 @@ use delta_kernel::arrow::array::{RecordBatch, StringArray};
 use delta_kernel::arrow::datatypes::{
     DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema,
 };
-use delta_kernel::arrow::ffi_stream::{RecordBatchStreamReader, FFI_ArrowArrayStream};
+use delta_kernel::arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use delta_kernel::arrow::record_batch::RecordBatchReader as _;
 use delta_kernel::committer::FileSystemCommitter;
 use delta_kernel::engine::arrow_data::ArrowEngineData;
@@ -145,10 +145,8 @@ fn build(
     add: &[StructField],
     txn: &Option<(String, i64)>,
 ) -> Outcome<Transaction> {
-    let mut parameters = vec![
-        ("mode", Some("Append".to_string())),
-        ("partitionBy", Some("[]".to_string())),
-    ];
+    let mut parameters =
+        vec![("mode", Some("Append".to_string())), ("partitionBy", Some("[]".to_string()))];
     if !add.is_empty() {
         let columns = add.iter().map(field_to_json).collect::<Outcome<Vec<Value>>>()?;
         parameters.push(("addedColumns", Some(Value::Array(columns).to_string())));
@@ -175,7 +173,11 @@ impl Append {
     ///
     /// # Safety
     /// `stream` is a valid Arrow C stream that nobody else uses.
-    pub unsafe fn drain(&self, stream: *mut FFI_ArrowArrayStream, source_index: u32) -> Outcome<()> {
+    pub unsafe fn drain(
+        &self,
+        stream: *mut FFI_ArrowArrayStream,
+        source_index: u32,
+    ) -> Outcome<()> {
         let result = self.drain_checked(stream, source_index);
         if result.is_err() {
             self.stop();

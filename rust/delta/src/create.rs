@@ -126,7 +126,10 @@ pub fn check_properties(properties: &Map<String, Value>) -> Outcome<()> {
     ];
     for (key, value) in properties {
         if key.starts_with("delta.") && !PLAIN.contains(&key.as_str()) {
-            return Err(Failure::new(Code::Unsupported, format!("the property {key} is not set here")));
+            return Err(Failure::new(
+                Code::Unsupported,
+                format!("the property {key} is not set here"),
+            ));
         }
         if !value.is_string() {
             return Err(Failure::new(Code::Failed, format!("the property {key} is not text")));

@@ -43,7 +43,11 @@ fn commit_version(path: &Path) -> Option<u64> {
     let digits = name.strip_suffix(".json")?;
     let is_plain = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let in_log = path.as_ref().ends_with(&format!("_delta_log/{name}"));
-    if is_plain && in_log { digits.parse().ok() } else { None }
+    if is_plain && in_log {
+        digits.parse().ok()
+    } else {
+        None
+    }
 }
 
 fn describe(version: u64, bytes: &[u8]) -> Outcome<Value> {

@@ -4,8 +4,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::Arc;
 
-use delta_kernel::arrow::array::{BooleanArray, RecordBatch, Scalar, StringArray};
 use delta_kernel::arrow::array::RecordBatchReader;
+use delta_kernel::arrow::array::{BooleanArray, RecordBatch, Scalar, StringArray};
 use delta_kernel::arrow::compute::kernels::cmp::eq;
 use delta_kernel::arrow::compute::{and, filter_record_batch, is_not_null, is_null};
 use delta_kernel::arrow::datatypes::{Schema as ArrowSchema, SchemaRef as ArrowSchemaRef};
@@ -201,7 +201,8 @@ impl Iterator for Rows {
         if self.is_done {
             return None;
         }
-        let message = self.receiver.recv().unwrap_or(Message::Failed("reading stopped".to_string()));
+        let message =
+            self.receiver.recv().unwrap_or(Message::Failed("reading stopped".to_string()));
         match message {
             Message::Batch(batch) => Some(Ok(batch)),
             Message::Failed(detail) => {
@@ -249,8 +250,11 @@ fn add_file(total: &mut Option<u64>, file: ScanFile) {
 
 fn count_by_reading(snapshot: &SnapshotRef, engine: &Arc<TableEngine>) -> Outcome<u64> {
     let first: Vec<StructField> = table_fields(snapshot).into_iter().take(1).collect();
-    let scan =
-        snapshot.clone().scan_builder().with_schema(Arc::new(StructType::try_new(first)?)).build()?;
+    let scan = snapshot
+        .clone()
+        .scan_builder()
+        .with_schema(Arc::new(StructType::try_new(first)?))
+        .build()?;
     let mut count = 0;
     for data in scan.execute(engine.clone())? {
         count += data?.try_into_record_batch()?.num_rows() as u64;

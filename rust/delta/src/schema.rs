@@ -79,7 +79,8 @@ pub fn missing_fields(snapshot: &SnapshotRef, wanted: &[StructField]) -> Outcome
         {
             continue;
         }
-        let refuse = |detail: &str| Err(Failure::of_column(Code::Unsupported, field.name(), detail));
+        let refuse =
+            |detail: &str| Err(Failure::of_column(Code::Unsupported, field.name(), detail));
         if *field.data_type() == DataType::TIMESTAMP_NTZ && !has_timestamp_ntz(snapshot)? {
             return refuse("the table lacks the feature timestampNtz that this column needs");
         }

@@ -75,6 +75,21 @@ impl Place {
         Ok(Path::from_url_path(self.url.join("_delta_log/")?.path())?)
     }
 
+    /// False if there is certainly no table; the kernel takes a folder that is missing for
+    /// a mistake. Always true for an object store, which has no folders.
+    fn has_log(&self) -> Outcome<bool> {
+        if !self.is_local {
+            return Ok(true);
+        }
+        let folder = self.url.join("_delta_log")?.to_file_path();
+        let folder = folder.map_err(|()| Failure::new(Code::Unreachable, "not a path"))?;
+        match std::fs::metadata(folder) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The ETag of a commit's file, or None if the file is not there.
     fn commit_tag(&self, version: u64) -> Outcome<Option<String>> {
         let path = self.log_path(version)?;
@@ -163,6 +178,9 @@ impl Table {
 
     fn load(&mut self) -> Outcome<Option<SnapshotRef>> {
         self.known = None;
+        if !self.place.has_log()? {
+            return Ok(None);
+        }
         match Snapshot::builder_for(self.place.url.clone()).build(self.place.engine.as_ref()) {
             Ok(snapshot) => self.keep(snapshot).map(Some),
             Err(error) if is_absent(&error) => Ok(None),
@@ -235,7 +253,8 @@ impl Table {
         let engine = self.place.engine.clone();
         let checkpointed = self.checkpointed.clone();
         let work = move || {
-            let done = catch_unwind(AssertUnwindSafe(|| snapshot.checkpoint(engine.as_ref(), None)));
+            let done =
+                catch_unwind(AssertUnwindSafe(|| snapshot.checkpoint(engine.as_ref(), None)));
             if matches!(done, Ok(Ok(_))) {
                 checkpointed.store(true, Ordering::Release);
             }

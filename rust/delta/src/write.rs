@@ -124,7 +124,11 @@ impl<'a> RowWriter<'a> {
         let is_full = file.writer.bytes_written() >= FILE_SIZE_BYTES_MAX;
         self.open = Some(file);
         written?;
-        if is_full { self.close() } else { Ok(()) }
+        if is_full {
+            self.close()
+        } else {
+            Ok(())
+        }
     }
 
     /// The batch in the table's column order, then in its physical form.
@@ -155,9 +159,8 @@ impl<'a> RowWriter<'a> {
             .set_created_by(ENGINE_INFO.to_string())
             .set_max_row_group_bytes(Some(ROW_GROUP_SIZE_BYTES_MAX))
             .build();
-        let options = ArrowWriterOptions::new()
-            .with_properties(properties)
-            .with_skip_arrow_metadata(true);
+        let options =
+            ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
         let writer = AsyncArrowWriter::try_new_with_options(upload, first.schema(), options)?;
         let statistics = FileStatsAccumulator::new(
             self.context.stats_columns(),
@@ -178,7 +181,8 @@ impl<'a> RowWriter<'a> {
             .statistics
             .finish()?
             .ok_or_else(|| Failure::new(Code::Internal, "a data file has no statistics"))?;
-        let meta = DataFileMetadata::new(FileMeta::new(file.url, now_ms()?, size_bytes), statistics);
+        let meta =
+            DataFileMetadata::new(FileMeta::new(file.url, now_ms()?, size_bytes), statistics);
         let add = build_add_file_metadata(meta, self.context)?.try_into_record_batch()?;
         self.files.push(DataFile { add, path: file.path, row_count: file.row_count, size_bytes });
         Ok(())
