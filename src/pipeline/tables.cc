@@ -1,0 +1,249 @@
+#include "pipeline/tables.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text.h"
+#include "cdc/output_columns.h"
+
+namespace mssql_cdc::pipeline {
+namespace {
+
+using columns::Field;
+using columns::Kind;
+using columns::Schema;
+
+struct Comment {
+  std::string_view column;
+  std::string_view text;
+};
+
+constexpr Comment kBronzeComments[] = {
+    {"_capture_instance",
+     "Capture instance the row was read from; of a snapshot row, the one it was taken "
+     "for."},
+    {"_start_lsn",
+     "Commit LSN of the source transaction: 0x and 20 upper-case hex digits, whose "
+     "text "
+     "order is commit order. Of a snapshot row, the LSN noted before the read: the row "
+     "is "
+     "at least that recent."},
+    {"_seqval",
+     "Log position of the change within its transaction. Order by _command_id first. "
+     "NULL "
+     "on snapshot rows."},
+    {"_operation",
+     "0 snapshot, 1 delete, 2 insert, 3 update (row before), 4 update (row after)."},
+    {"_command_id",
+     "Order of the statement within its transaction, numbered by each capture instance "
+     "for "
+     "itself. NULL on snapshot rows."},
+    {"_commit_ts", "Commit time of _start_lsn, UTC; NULL if it is not known."},
+    {"_batch_id",
+     "Micro-batch that wrote the row: the key of its facts row. NULL on snapshot "
+     "rows."},
+    {"_snapshot",
+     "LSN of the snapshot the row belongs to; equals _start_lsn on a whole snapshot. "
+     "NULL "
+     "on changes."},
+    {"_chunk",
+     "Number of the key range of a chunked snapshot. NULL on changes and whole "
+     "snapshots."},
+};
+
+struct FactsColumn {
+  std::string_view name;
+  Kind kind;
+  int since;  // The migration that added it; 0: there from the start.
+  std::string_view comment;
+};
+
+// In creation order.
+constexpr FactsColumn kFactsColumns[] = {
+    {"app_id", Kind::kUtf8, 0,
+     "Sink that wrote the batch: the stream and its generation."},
+    {"batch_id", Kind::kInt64, 0, "Micro-batch; NULL on rows about snapshots."},
+    {"rows", Kind::kInt64, 0,
+     "Rows written to the target; 0 for a batch without changes."},
+    {"min_lsn", Kind::kUtf8, 0, "Smallest _start_lsn of the batch."},
+    {"max_lsn", Kind::kUtf8, 0, "Largest _start_lsn of the batch."},
+    {"min_commit_ts", Kind::kTimestampNtz, 0,
+     "Earliest commit time of the batch, UTC."},
+    {"max_commit_ts", Kind::kTimestampNtz, 0, "Latest commit time of the batch, UTC."},
+    {"deletes", Kind::kInt64, 0, "Rows with operation 1."},
+    {"inserts", Kind::kInt64, 0, "Rows with operation 2."},
+    {"updates", Kind::kInt64, 0, "Rows with operation 4; operation 3 is not counted."},
+    {"started_at", Kind::kTimestampNtz, 0, "When the batch began, UTC."},
+    {"duration_ms", Kind::kInt64, 0, "From started_at to the commit of the target."},
+    {"source_rtt_ms", Kind::kFloat64, 1,
+     "Round trip to the server: how long the batch's planning request took."},
+    {"read_seconds", Kind::kFloat64, 1, "Time spent reading from the server."},
+    {"read_mb", Kind::kFloat64, 1, "Arrow data read, in millions of bytes."},
+    {"network_wait_ms", Kind::kInt64, 1,
+     "How long the server waited for the client to take rows (ASYNC_NETWORK_IO)."},
+    {"retention_watermark_ts", Kind::kTimestampNtz, 2,
+     "How far cleanup had deleted: commit time of the instance's lowest LSN, UTC."},
+    {"retention_headroom_hours", Kind::kFloat64, 2,
+     "From retention_watermark_ts to the stream's position."},
+    {"event", Kind::kUtf8, 3,
+     "NULL for a micro-batch; else bootstrap, resnapshot, snapshot_open, "
+     "snapshot_plan, "
+     "snapshot_chunk, schema_change, capture_instance_switched or data_skipped."},
+    {"lost_from_ts", Kind::kTimestampNtz, 3, "Where a gap begins, UTC."},
+    {"lost_to_ts", Kind::kTimestampNtz, 3, "Where a gap ends, UTC."},
+    {"source_max_commit_ts", Kind::kTimestampNtz, 4,
+     "Commit time of the newest captured commit after the read, UTC."},
+    {"capture_lag_seconds", Kind::kFloat64, 4,
+     "How old source_max_commit_ts was when it was read."},
+    {"ingestion_lag_seconds", Kind::kFloat64, 4,
+     "From the stream's position to source_max_commit_ts."},
+    {"end_lsn", Kind::kUtf8, 5, "Position of the stream after the batch."},
+    {"end_commit_ts", Kind::kTimestampNtz, 5, "Commit time of end_lsn, UTC."},
+    {"detail", Kind::kUtf8, 6, "What the event was about; a batch's warnings as JSON."},
+    {"target", Kind::kUtf8, 0,
+     "Table the batch was written to, as the stream names it."},
+    {"written_at", Kind::kTimestampNtz, 0, "When this row was made, UTC."},
+};
+
+Field WithComment(Field field) {
+  for (const Comment& comment : kBronzeComments) {
+    if (comment.column == field.name) field.comment = comment.text;
+  }
+  return field;
+}
+
+// Delta takes such names only with column mapping.
+bool NeedsMapping(const Schema& schema) {
+  return std::any_of(
+      schema.fields.begin(), schema.fields.end(), [](const Field& field) {
+        return field.name.find_first_of(" ,;{}()\n\t=") != std::string::npos;
+      });
+}
+
+TableDefinition Define(TableKind kind, Schema schema, std::string description) {
+  TableDefinition table{std::move(schema), std::move(description), {}};
+  table.properties[std::string(kVersionProperty)] = std::to_string(SchemaVersion(kind));
+  if (NeedsMapping(table.schema)) table.properties["delta.columnMapping.mode"] = "name";
+  return table;
+}
+
+bool HasColumn(const Schema& schema, std::string_view name) {
+  return std::any_of(
+      schema.fields.begin(), schema.fields.end(),
+      [&](const Field& field) { return EqualsIgnoringAsciiCase(field.name, name); });
+}
+
+// The columns that migrations add; absent ones are due at any older version.
+std::vector<Field> ColumnsAddedSince(TableKind kind, std::int64_t version) {
+  std::vector<Field> fields;
+  if (kind == TableKind::kBronze && version < 2) {
+    for (const Field& field : cdc::SinkColumns()) {
+      if (field.name != "_batch_id") fields.push_back(WithComment(field));
+    }
+  }
+  if (kind == TableKind::kFacts) {
+    for (const FactsColumn& column : kFactsColumns) {
+      if (column.since <= version) continue;
+      fields.push_back(
+          {std::string(column.name), {column.kind}, true, std::string(column.comment)});
+    }
+  }
+  return fields;
+}
+
+// The number in a property; absent: 0.
+Result<std::int64_t> NumberOf(const std::map<std::string, std::string>& properties,
+                              std::string_view name) {
+  const auto found = properties.find(std::string(name));
+  if (found == properties.end()) return std::int64_t{0};
+  const std::optional<std::int64_t> number = ParseInt64(found->second);
+  if (!number) {
+    return Error(ErrorId::kLakeTableUnsupported)
+        .With("property", std::string(name))
+        .With("value", found->second);
+  }
+  return *number;
+}
+
+}  // namespace
+
+std::int64_t SchemaVersion(TableKind kind) {
+  switch (kind) {
+    case TableKind::kBronze:
+      return 2;
+    case TableKind::kFacts:
+      return 14;
+    case TableKind::kPlans:
+      return 1;
+  }
+  return 0;
+}
+
+TableDefinition BronzeTable(const std::vector<Field>& captured, bool command_id) {
+  Schema schema = cdc::OutputSchema(captured, command_id);
+  for (Field& field : schema.fields) field = WithComment(std::move(field));
+  return Define(
+      TableKind::kBronze, std::move(schema),
+      "Every change of the source table as SQL Server's change data capture "
+      "recorded it, and its snapshots, in append order. One row per key results "
+      "from the newest by (_start_lsn, _command_id, _seqval, _operation).");
+}
+
+TableDefinition FactsTable() {
+  Schema schema;
+  for (const FactsColumn& column : kFactsColumns) {
+    schema.fields.push_back(
+        {std::string(column.name), {column.kind}, true, std::string(column.comment)});
+  }
+  return Define(TableKind::kFacts, std::move(schema),
+                "One row per micro-batch, also of those without changes, and one per "
+                "snapshot, schema change, switch of capture instance and skipped gap.");
+}
+
+TableDefinition PlansTable() {
+  Schema schema;
+  schema.fields = {
+      {"snapshot", {Kind::kUtf8}, true, "LSN of the chunked snapshot."},
+      {"event", {Kind::kUtf8}, true, "snapshot_open, snapshot_plan or snapshot_chunk."},
+      {"detail", {Kind::kUtf8}, true, "The event whole, with key values, as JSON."},
+  };
+  return Define(
+      TableKind::kPlans, std::move(schema),
+      "What chunked snapshots of the table beside planned and read. Holds key "
+      "values of the source.");
+}
+
+std::string PlansTableOf(std::string_view target) {
+  while (target.ends_with('/')) target.remove_suffix(1);
+  constexpr std::string_view kSuffix = "_snapshot_plans";
+  std::string name(target);
+  if (target.ends_with('`')) {
+    name.insert(name.size() - 1, kSuffix);
+  } else {
+    name += kSuffix;
+  }
+  return name;
+}
+
+Result<std::optional<Migration>> PlanMigration(
+    TableKind kind, const std::map<std::string, std::string>& properties,
+    const Schema& schema) {
+  const std::int64_t known = SchemaVersion(kind);
+  TRY_ASSIGN(const std::int64_t demanded, NumberOf(properties, kMinVersionProperty));
+  if (demanded > known) {
+    return Error(ErrorId::kLakeTableUnsupported)
+        .With("property", std::string(kMinVersionProperty))
+        .With("value", std::to_string(demanded))
+        .With("known", std::to_string(known));
+  }
+  TRY_ASSIGN(const std::int64_t version, NumberOf(properties, kVersionProperty));
+  if (version >= known) return std::optional<Migration>();
+  Migration migration;
+  for (Field& field : ColumnsAddedSince(kind, version)) {
+    if (!HasColumn(schema, field.name)) migration.add.push_back(std::move(field));
+  }
+  migration.properties[std::string(kVersionProperty)] = std::to_string(known);
+  return std::optional<Migration>(std::move(migration));
+}
+
+}  // namespace mssql_cdc::pipeline
