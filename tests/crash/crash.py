@@ -24,99 +24,22 @@ import sys
 import tempfile
 import time
 
-import pytds
-
-import model
-import verify
-
 HERE = pathlib.Path(__file__).resolve().parent
-PASSWORD = "Crash-canary-7"
+sys.path.insert(0, os.fspath(HERE.parent / "harness"))
+
+import model  # noqa: E402
+import verify  # noqa: E402
+from pipeline import RECONFIGURE, Pipeline  # noqa: E402
+from simulator import Simulator  # noqa: E402
+
 APP_ID = "items-v1"
 
 
-class Simulator:
-    """A `mssql-cdc simulate` of our own, with one database and one CDC table."""
+class CrashPipeline(Pipeline):
+    """A stream of dbo_items whose end state is checked against a History."""
 
-    def __init__(self, program: pathlib.Path, folder: pathlib.Path) -> None:
-        environment = dict(os.environ, MSSQL_CDC_SIM_PASSWORD=PASSWORD)
-        self.process = subprocess.Popen(
-            [program, "simulate", "--state", folder / "state", "--port", "0", "--seed", "7"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            env=environment,
-        )
-        line = self.process.stdout.readline()
-        while line and "listening on" not in line:
-            line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit("the simulator did not start")
-        self.port = int(line.strip().rsplit(":", 1)[1])
-        self.connection = pytds.connect(
-            "127.0.0.1", port=self.port, user="sa", password=PASSWORD, database="master", autocommit=True
-        )
-
-    def run(self, sql: str) -> None:
-        with self.connection.cursor() as cursor:
-            cursor.execute(sql)
-
-    def create(self, database: str) -> None:
-        self.run(f"CREATE DATABASE {database}")
-        self.run(f"USE {database}")
-        self.run("EXEC sys.sp_cdc_enable_db")
-        self.run(model.CREATE)
-
-    def enable(self) -> None:
-        self.run("EXEC sys.sp_cdc_enable_table N'dbo', N'items', @role_name = NULL")
-        self.capture()
-
-    def capture(self) -> None:
-        self.run("EXEC sys.sp_cdc_scan")
-
-    def stop(self) -> None:
-        self.connection.close()
-        self.process.terminate()
-        self.process.wait()
-
-
-class Pipeline:
-    """A pipeline file over a lake folder of its own, and the processes that run it."""
-
-    def __init__(self, program: pathlib.Path, folder: pathlib.Path, port: int, database: str, **options) -> None:
-        self.program = program
-        self.folder = folder
-        folder.mkdir(parents=True)
-        extra = "".join(f"{key} = {value}\n" for key, value in options.items())
-        self.file = folder / "pipeline.toml"
-        self.file.write_text(
-            f"""[source]
-connectionString = "Server=127.0.0.1,{port};Database={database};Encrypt=optional"
-user = "sa"
-password = {{ env = "CRASH_PASSWORD" }}
-[[stream]]
-captureInstance = "dbo_items"
-target = "{folder}/bronze"
-app_id = "{APP_ID}"
-checkpoint = "{folder}/checkpoint"
-facts_table = "{folder}/facts"
-bootstrap = true
-trigger = "availableNow"
-{extra}"""
-        )
-
-    def start(self, **environment) -> subprocess.Popen:
-        return subprocess.Popen(
-            [self.program, "run", self.file],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=dict(os.environ, CRASH_PASSWORD=PASSWORD, **environment),
-        )
-
-    def run(self, **environment) -> tuple[int, str]:
-        process = self.start(**environment)
-        output, _ = process.communicate(timeout=120)
-        return process.returncode, output
+    def __init__(self, program, folder, source, database, **options) -> None:
+        super().__init__(program, folder, source, database, "dbo_items", APP_ID, **options)
 
     def finish(self) -> None:
         code, output = self.run()
@@ -124,9 +47,9 @@ trigger = "availableNow"
             raise verify.Wrong(f"a plain restart ended with {code}:\n{output}")
 
     def check(self, snapshot, commits) -> None:
-        counts = verify.check_bronze(self.folder / "bronze", snapshot, commits, APP_ID)
-        verify.check_facts(self.folder / "facts", counts, APP_ID)
-        verify.check_checkpoint(self.folder / "checkpoint")
+        counts = verify.check_bronze(self.bronze, snapshot, commits, APP_ID)
+        verify.check_facts(self.facts, counts, APP_ID)
+        verify.check_checkpoint(self.checkpoint)
 
 
 class Tally:
@@ -156,16 +79,16 @@ def build_shim(folder: pathlib.Path) -> pathlib.Path:
 def every_operation(args, simulator: Simulator, shim: pathlib.Path, work: pathlib.Path, tally: Tally) -> None:
     """Part 1. The lake is new for each n; the source goes on living."""
     database = "every_op"
-    simulator.create(database)
+    simulator.create(database, model.CREATE)
     history = model.History(seed=1)
     for statement in history.load(12):
         simulator.run(statement)
-    simulator.enable()
+    simulator.enable("items")
 
     def one(number: int, torn: bool) -> tuple[bool, int]:
         """Runs one case; returns whether the stop was reached, and the operations counted."""
         folder = work / f"n{number}{'t' if torn else ''}"
-        pipeline = Pipeline(args.program, folder, simulator.port, database, maxCommitsPerBatch=3)
+        pipeline = CrashPipeline(args.program, folder, simulator, database, maxCommitsPerBatch=3)
         log = folder / "count"
         shimmed = {"LD_PRELOAD": os.fspath(shim), "CRASH_SHIM_LOG": os.fspath(log)}
         if torn:
@@ -222,13 +145,13 @@ def every_operation(args, simulator: Simulator, shim: pathlib.Path, work: pathli
 def seeded_kills(args, simulator: Simulator, work: pathlib.Path, tally: Tally) -> None:
     """Part 2. A larger table, a writer at work, SIGKILL at seeded moments, then the end state."""
     database = "kills"
-    simulator.create(database)
+    simulator.create(database, model.CREATE)
     history = model.History(seed=args.seed)
     for statement in history.load(400):
         simulator.run(statement)
-    simulator.enable()
+    simulator.enable("items")
     snapshot = dict(history.rows)
-    pipeline = Pipeline(args.program, work / "kills", simulator.port, database, maxCommitsPerBatch=20)
+    pipeline = CrashPipeline(args.program, work / "kills", simulator, database, maxCommitsPerBatch=20)
     dice = random.Random(args.seed)
     killed = 0
 
@@ -271,8 +194,7 @@ def kill_after(process: subprocess.Popen, delay_s: float) -> int:
 
 def second_process(args, simulator: Simulator, work: pathlib.Path, tally: Tally) -> None:
     """Part 3."""
-    pipeline = Pipeline(args.program, work / "second", simulator.port, "kills")
-    pipeline.file.write_text(pipeline.file.read_text().replace('trigger = "availableNow"', ""))
+    pipeline = CrashPipeline(args.program, work / "second", simulator, "kills", trigger=None)
 
     def go() -> None:
         first = pipeline.start()
@@ -283,7 +205,7 @@ def second_process(args, simulator: Simulator, work: pathlib.Path, tally: Tally)
                     raise verify.Wrong("the first process did not get going")
                 time.sleep(0.02)
             code, output = pipeline.run()
-            if code != 78 or "MC5001" not in output:
+            if code != RECONFIGURE or "MC5001" not in output:
                 raise verify.Wrong(f"the second process ended with {code}:\n{output}")
         finally:
             first.kill()
@@ -304,7 +226,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mssql-cdc-crash-") as name:
         work = pathlib.Path(name)
         shim = build_shim(work)
-        simulator = Simulator(args.program, work)
+        simulator = Simulator(args.program, work, "--seed", "7")
         try:
             every_operation(args, simulator, shim, work, tally)
             if not args.only:

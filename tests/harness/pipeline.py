@@ -1,0 +1,59 @@
+"""A pipeline file over a lake folder of its own, and the product's processes that run it."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+
+from simulator import Simulator
+
+RETRY, RECONFIGURE, RESEED, REPORT = 75, 78, 65, 70
+
+
+class Pipeline:
+    """One stream of `capture_instance`: bronze, facts and checkpoint below `folder`."""
+
+    def __init__(self, program: pathlib.Path, folder: pathlib.Path, source: Simulator, database: str,
+                 capture_instance: str, app_id: str, trigger: str | None = "availableNow",
+                 bootstrap: bool = True, connection: str = "Encrypt=optional", **options) -> None:
+        self.program = program
+        self.folder = folder
+        self.password = source.password
+        folder.mkdir(parents=True, exist_ok=True)
+        self.bronze, self.facts, self.checkpoint = (folder / name for name in ("bronze", "facts", "checkpoint"))
+        lines = {key: f'"{value}"' if isinstance(value, str) else value for key, value in options.items()}
+        if trigger:
+            lines["trigger"] = f'"{trigger}"'
+        self.file = folder / "pipeline.toml"
+        self.file.write_text(
+            f"""[source]
+connectionString = "Server={source.host},{source.port};Database={database};{connection}"
+user = "{source.user}"
+password = {{ env = "PIPELINE_PASSWORD" }}
+[[stream]]
+captureInstance = "{capture_instance}"
+target = "{self.bronze}"
+app_id = "{app_id}"
+checkpoint = "{self.checkpoint}"
+facts_table = "{self.facts}"
+bootstrap = {str(bootstrap).lower()}
+"""
+            + "".join(f"{key} = {value}\n" for key, value in lines.items())
+        )
+
+    def start(self, command: str = "run", **environment: str) -> subprocess.Popen:
+        return subprocess.Popen(
+            [self.program, command, self.file],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=dict(os.environ, PIPELINE_PASSWORD=self.password, **environment),
+        )
+
+    def run(self, command: str = "run", **environment: str) -> tuple[int, str]:
+        """Exit code and output."""
+        process = self.start(command, **environment)
+        output, _ = process.communicate(timeout=300)
+        return process.returncode, output
