@@ -14,9 +14,9 @@ namespace mssql_cdc::sqlserver {
 
 enum class Encrypt : std::uint8_t {
   kMandatory,  // Encrypt=yes|true|mandatory (the default): TLS inside PRELOGIN.
-  kStrict,     // Encrypt=strict: TDS 8.0, TLS first; the certificate is always verified.
-  kLoginOnly,  // Encrypt=optional|no|false: asked for by name; only the login is encrypted,
-               // or nothing where the server has no encryption at all.
+  kStrict,  // Encrypt=strict: TDS 8.0, TLS first; the certificate is always verified.
+  kLoginOnly,  // Encrypt=optional|no|false: asked for by name; only the login is
+               // encrypted, or nothing where the server has no encryption at all.
 };
 
 struct ConnectOptions {
@@ -40,18 +40,29 @@ struct ConnectOptions {
   std::uint16_t packet_size_bytes = 0;
 };
 
-// Reads `text`: key=value pairs separated by ;, keys in any case, values in {braces} with
-// }} for }. Keys: Server|Address|Addr|Data Source, Database|Initial Catalog, UID|User ID|
-// User, PWD|Password, Encrypt, TrustServerCertificate, HostNameInCertificate,
-// ServerCertificate, CAFile, ApplicationIntent, APP|Application Name, WSID|Workstation ID,
-// Packet Size, Connect Timeout|Connection Timeout|LoginTimeout|Timeout, Driver (ignored).
-// Server is [tcp:]host[,port] or host\instance; "." and "(local)" are localhost.
+// Reads `text`: key=value pairs separated by ;. Keys in any case, with or without
+// blanks and underscores; values may stand in {braces}, with }} for }.
 //
-// Errors: KeywordUnsupported for a known keyword that changes meaning and has no support
-// here (Trusted_Connection=yes, Authentication, MARS, failover partner, ...) and for an
-// unknown one, by name; OptionInvalid for a value outside its choices; OptionsClash for a
-// keyword given twice with different values; OptionMissing without a server. The values of
-// credentials are never in an error.
+//   Server, Address, Addr, Data Source    [tcp:]host[,port] or host\instance; "." and
+//                                         "(local)" are localhost
+//   Database, Initial Catalog
+//   UID, User ID, User; PWD, Password
+//   Encrypt                               see above
+//   TrustServerCertificate                yes|no
+//   HostNameInCertificate, ServerCertificate, CAFile
+//   ApplicationIntent                     ReadOnly|ReadWrite
+//   APP, Application Name; WSID, Workstation ID
+//   Packet Size                           512 to 32767
+//   Connect Timeout, Connection Timeout, LoginTimeout, Timeout    seconds; 0: no limit
+//
+// Driver and what only tunes other drivers (Pooling, MultiSubnetFailover, ...) is taken
+// and ignored; every address of a name is tried anyway.
+//
+// Errors: KeywordUnsupported for a known keyword that changes meaning and has no
+// support here (Trusted_Connection=yes, Authentication, MARS, failover partner, ...)
+// and for an unknown one, by name; OptionInvalid for a value outside its choices;
+// OptionsClash for a keyword given twice with different values; OptionMissing without a
+// server. No error holds a value.
 Result<ConnectOptions> ParseConnectionString(std::string_view text);
 
 }  // namespace mssql_cdc::sqlserver

@@ -1,7 +1,8 @@
 // A session with SQL Server: logs in, sends one request at a time, hands its reply on.
 //
-// A session is kept and reused between requests. One whose reply was not read to its end
-// (or to the acknowledgement of an attention) is not clean: it is closed, never reused.
+// A session is kept and reused between requests. One whose reply was not read to its
+// end (or to the acknowledgement of an attention) is not clean: it is closed, never
+// reused.
 
 #pragma once
 
@@ -17,22 +18,11 @@
 #include "columns/batch.h"
 #include "net/transport.h"
 #include "sqlserver/connection_string.h"
+#include "tds/requests.h"
 
 namespace mssql_cdc::sqlserver {
 
-// A value bound to a parameter of a request.
-struct Parameter {
-  enum class Kind : std::uint8_t {
-    kNVarChar,   // text (UTF-8 here, UTF-16 on the wire)
-    kVarBinary,  // bytes
-    kBinary10,   // an LSN: exactly ten bytes
-    kBigInt,
-  };
-  std::string name;  // With its @.
-  Kind kind = Kind::kNVarChar;
-  std::optional<std::string> bytes;  // nullopt: NULL. Of kNVarChar and the binaries.
-  std::int64_t integer = 0;          // Of kBigInt.
-};
+using Parameter = tds::Parameter;
 
 struct Request {
   std::string sql;                    // UTF-8.
@@ -77,16 +67,21 @@ class Session {
   virtual ~Session() = default;
 
   // Connects, sets up encryption, logs in, follows redirections (at most 5). Everything
-  // within options.connect_timeout_ms. Sends the session settings the product relies on.
-  // Errors: net's, LoginFailed, DatabaseUnavailable, ServerBusy, TooManyRoutes, ...
+  // within options.connect_timeout_ms. The login asks for ODBC's session settings: ANSI
+  // behaviour and long values in whole, so that no SET has to follow. `clock` must
+  // outlive the session.
+  // Errors: net's, TDS's, EncryptionRefused, LoginFailed, DatabaseUnavailable,
+  // ServerBusy, TooManyRoutes.
   static Result<std::unique_ptr<Session>> Open(const ConnectOptions& options,
                                                net::Dialer& dialer, Clock& clock);
 
-  // Sends `request`. Requires that the previous Reply was finished. The Reply borrows the
-  // session.
+  // Sends `request`. Requires that the previous Reply was finished. The Reply borrows
+  // the session.
   virtual Result<std::unique_ptr<Reply>> Execute(const Request& request,
                                                  const BatchLimits& limits) = 0;
-  // Asks the server to stop the running request (attention), from any thread.
+  // Asks the server to stop the running request (attention), from any thread; nothing
+  // happens if none is running. Whoever reads the reply gets Stopped once the server
+  // has acknowledged, or TimedOut five seconds later, with the session closed.
   virtual void Cancel() = 0;
   // Whether the next request may be sent.
   virtual bool clean() const = 0;
@@ -98,7 +93,8 @@ class Session {
 
 // Runs `request` and collects every result set whole; for small answers (catalogue, max
 // LSN). A result set with more than `row_count_max` rows is InternalError.
-Result<std::vector<columns::RecordBatch>> Collect(Session& session, const Request& request,
+Result<std::vector<columns::RecordBatch>> Collect(Session& session,
+                                                  const Request& request,
                                                   std::int64_t row_count_max = 100'000);
 
 }  // namespace mssql_cdc::sqlserver
