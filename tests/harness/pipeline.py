@@ -16,10 +16,11 @@ class Pipeline:
 
     def __init__(self, program: pathlib.Path, folder: pathlib.Path, source: Simulator, database: str,
                  capture_instance: str, app_id: str, trigger: str | None = "availableNow",
-                 bootstrap: bool = True, connection: str = "Encrypt=optional", **options) -> None:
+                 bootstrap: bool = True, connection: str = "Encrypt=optional", server: str | None = None,
+                 user: str | None = None, password: str | None = None, **options) -> None:
         self.program = program
         self.folder = folder
-        self.password = source.password
+        self.password = password or source.password
         folder.mkdir(parents=True, exist_ok=True)
         self.bronze, self.facts, self.checkpoint = (folder / name for name in ("bronze", "facts", "checkpoint"))
         lines = {key: f'"{value}"' if isinstance(value, str) else value for key, value in options.items()}
@@ -28,8 +29,8 @@ class Pipeline:
         self.file = folder / "pipeline.toml"
         self.file.write_text(
             f"""[source]
-connectionString = "Server={source.host},{source.port};Database={database};{connection}"
-user = "{source.user}"
+connectionString = "Server={server or f"{source.host},{source.port}"};Database={database};{connection}"
+user = "{user or source.user}"
 password = {{ env = "PIPELINE_PASSWORD" }}
 [[stream]]
 captureInstance = "{capture_instance}"
