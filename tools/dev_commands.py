@@ -120,13 +120,13 @@ def tidy(words: list[str]) -> int:
     return dev_run.show([sys.executable, ROOT / "tools/tidy.py", *words])
 
 
-def program(script: str) -> Callable[[list[str]], int]:
+def script(path: str, *fixed) -> Callable[[list[str]], int]:
     """A command that builds the release preset and hands over to a Python script."""
 
     def command(words: list[str]) -> int:
         def work() -> int:
             dev_build.build("build", "release")
-            return dev_run.show([dev_paths.venv_python(), ROOT / script, *words])
+            return dev_run.show([dev_paths.venv_python(), ROOT / path, *fixed, *words])
 
         return attempt(work)
 
@@ -148,15 +148,17 @@ def bench(words: list[str]) -> int:
     if not words or words[0] not in known:
         print(f"./dev bench {{{','.join(known)}}} [OPTIONS]; --help says which", file=sys.stderr)
         return 2
-    return program(known[words[0]])(words[1:])
+    return script(known[words[0]])(words[1:])
 
 
 COMMANDS = {
     "setup": Command("setup", "install what the project needs", setup),
     "test": Command("test [NAME]", "everything CI runs, or the tests of one room", test),
     "check": Command("check", "before every commit: tidy, format, sanitizers, unit", check),
+    "peers": Command("peers [--only NAME]", "other people's drivers read the simulator",
+                     script("tests/peers/peers.py", "--program", dev_steps.PROGRAM)),
     "crash": Command("crash [OPTIONS]", "stop the runtime everywhere, compare with a model",
-                     program("tests/crash/crash.py")),
+                     script("tests/crash/crash.py", "--program", dev_steps.PROGRAM)),
     "bench": Command("bench NAME [OPTIONS]", "measure: ./dev bench alone lists what", bench),
     "format": Command("format [--check]", "clang-format every C++ file", reformat),
     "tidy": Command("tidy", "the rules no compiler checks", tidy),

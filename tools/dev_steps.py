@@ -70,6 +70,9 @@ def counted(*command) -> Callable[[str], Outcome]:
     return work
 
 
+PROGRAM = dev_paths.program("mssql-cdc")
+
+
 def closing_count(name: str) -> Outcome:
     """Reads what a runner says it ran from the end of its log; nothing said is a failure."""
     text = (dev_run.LOGS / f"{name}.log").read_text(errors="replace")
@@ -91,4 +94,14 @@ STEPS = [
     Step("build dev", "everything, with ASan and UBSan", dev_preset_build),
     Step("unit sanitized", "unit tests and fuzz corpus under ASan and UBSan",
          ctest("dev", "-L", "^unit$")),
+    Step("peers", "other people's drivers read the simulator",
+         counted(ROOT / "tests/peers/peers.py", "--program", PROGRAM)),
+    Step("values", "every type through the product into Delta",
+         counted(ROOT / "tests/values/check_values.py", "--program", PROGRAM)),
+    Step("faults", "what a user gets wrong, and secrets in outputs",
+         counted(ROOT / "tests/faults/faults.py", "--program", PROGRAM)),
+    Step("hostile", "servers that lie",
+         counted(ROOT / "tests/hostile/hostile.py", "--program", PROGRAM)),
+    Step("crash", "stopped at every operation and by seeded kills",
+         counted(ROOT / "tests/crash/crash.py", "--program", PROGRAM)),
 ]
