@@ -1,0 +1,92 @@
+#include "cli/simulate.h"
+
+#include <csignal>
+#include <cstdio>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "cli/config.h"
+#include "cli/output.h"
+#include "cli/simulator_host.h"
+#include "sim/engine/shop.h"
+
+namespace mssql_cdc::cli {
+namespace {
+
+// A password nobody could guess, for a server that was given none.
+std::string MadeUpPassword() {
+  std::random_device random;
+  return fmt::format("Sim-{:08x}{:08x}", random(), random());
+}
+
+Status FillNewState(const SimulateArguments& arguments, SimulatorHost& host) {
+  if (arguments.shop) TRY(host.shell->RunScript(sim::ShopScript()));
+  if (arguments.init_file) {
+    TRY_ASSIGN(const std::string script,
+               RealSurroundings().read_file(*arguments.init_file));
+    TRY(host.shell->RunScript(script));
+  }
+  return Unit{};
+}
+
+void WaitForStop() {
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGINT);
+  sigaddset(&stop, SIGTERM);
+  int signal = 0;
+  sigwait(&stop, &signal);
+}
+
+void BlockStopSignals() {
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGINT);
+  sigaddset(&stop, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &stop, nullptr);
+}
+
+}  // namespace
+
+int Simulate(const SimulateArguments& arguments) {
+  SystemClock clock;
+  Output output(LogForm::kText, clock);
+  BlockStopSignals();
+  const auto given = RealSurroundings().environment(kSimulatorPasswordVariable);
+  const std::string password = given ? *given : MadeUpPassword();
+  HostOptions options;
+  options.state_dir = arguments.state_dir;
+  options.bind = arguments.bind;
+  options.port = arguments.port;
+  options.seed = arguments.seed;
+  options.capture_interval_ms = arguments.capture_interval_ms;
+  options.password = Secret(password);
+  auto host = SimulatorHost::Start(options);
+  if (!host.ok()) {
+    output.Failure("", host.error());
+    return ExitCodeOf(host.error());
+  }
+  if (host.value().is_new) {
+    const Status filled = FillNewState(arguments, host.value());
+    if (!filled.ok()) {
+      output.Failure("", filled.error());
+      return ExitCodeOf(filled.error());
+    }
+  }
+  if (!given) {
+    std::printf("login sa, password %s (or set %s)\n", password.c_str(),
+                kSimulatorPasswordVariable);
+  }
+  std::printf("certificate authority: %s/certificates/ca.pem\n",
+              arguments.state_dir.c_str());
+  std::printf("listening on %s:%u\n", arguments.bind.c_str(),
+              static_cast<unsigned>(host.value().server->port()));
+  std::fflush(stdout);
+  WaitForStop();
+  host.value().server->Stop();
+  return 0;
+}
+
+}  // namespace mssql_cdc::cli

@@ -1,0 +1,42 @@
+#include "cli/simulator_host.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "sim/engine/engine.h"
+
+namespace mssql_cdc::cli {
+
+Result<SimulatorHost> SimulatorHost::Start(const HostOptions& options) {
+  std::error_code failed;
+  std::filesystem::create_directories(options.state_dir, failed);
+  if (failed) {
+    return Error(ErrorId::kFileFailed)
+        .With("file", options.state_dir)
+        .With("problem", failed.message());
+  }
+  SimulatorHost host;
+  host.is_new = std::filesystem::is_empty(options.state_dir, failed);
+
+  sim::EngineOptions engine_options;
+  engine_options.state_directory = options.state_dir;
+  engine_options.seed = options.seed;
+  engine_options.capture_interval_ms = options.capture_interval_ms;
+  engine_options.logins.push_back(
+      {.name = "sa", .password = options.password, .admin = true, .default_database = ""});
+  TRY_ASSIGN(host.engine, sim::SimEngine::Open(std::move(engine_options)));
+
+  sim::wire::ServerOptions server_options;
+  server_options.bind_address = options.bind;
+  server_options.port = options.port;
+  server_options.certificate_directory = options.state_dir + "/certificates";
+  TRY_ASSIGN(host.server,
+             sim::wire::Server::Start(std::move(server_options), host.engine));
+
+  TRY_ASSIGN(SimulatorShell shell,
+             SimulatorShell::Open(host.engine, "sa", options.password.Reveal()));
+  host.shell = std::make_unique<SimulatorShell>(std::move(shell));
+  return host;
+}
+
+}  // namespace mssql_cdc::cli
