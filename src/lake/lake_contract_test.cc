@@ -15,7 +15,7 @@
 #include "columns/batch.h"
 #include "lake/delta_lake.h"
 #include "lake/memory_lake.h"
-#include "lake/test_rows.h"
+#include "lake/rows_for_test.h"
 
 namespace mssql_cdc::lake {
 namespace {

@@ -79,24 +79,26 @@ fn first_commit(spec: &Value) -> Outcome<String> {
     Ok(actions.iter().map(|action| format!("{action}\n")).collect())
 }
 
-/// The lowest protocol that has what the columns need, which is what Spark chooses too.
+/// Features by name once one is needed. A legacy version of 3 and up would stand for
+/// features such as check constraints, which the kernel does not write.
 fn protocol(has_ntz: bool, is_mapped: bool) -> Value {
-    match (has_ntz, is_mapped) {
-        (false, false) => json!({"minReaderVersion": 1, "minWriterVersion": 2}),
-        (false, true) => json!({"minReaderVersion": 2, "minWriterVersion": 5}),
-        (true, false) => json!({
-            "minReaderVersion": 3,
-            "minWriterVersion": 7,
-            "readerFeatures": ["timestampNtz"],
-            "writerFeatures": ["timestampNtz", "invariants", "appendOnly"],
-        }),
-        (true, true) => json!({
-            "minReaderVersion": 3,
-            "minWriterVersion": 7,
-            "readerFeatures": ["timestampNtz", "columnMapping"],
-            "writerFeatures": ["timestampNtz", "columnMapping", "invariants", "appendOnly"],
-        }),
+    let mut features = Vec::new();
+    if has_ntz {
+        features.push("timestampNtz");
     }
+    if is_mapped {
+        features.push("columnMapping");
+    }
+    if features.is_empty() {
+        return json!({"minReaderVersion": 1, "minWriterVersion": 2});
+    }
+    let writer_features = [&features[..], &["invariants", "appendOnly"]].concat();
+    json!({
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": features,
+        "writerFeatures": writer_features,
+    })
 }
 
 fn map_columns(fields: Vec<StructField>) -> Vec<StructField> {

@@ -1,5 +1,3 @@
-#include "lake/test_rows.h"
-
 #include <unistd.h>
 
 #include <cmath>
@@ -11,6 +9,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "lake/rows_for_test.h"
 
 namespace mssql_cdc::lake {
 namespace {
