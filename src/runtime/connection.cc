@@ -17,10 +17,12 @@ std::optional<std::string> Find(const std::map<std::string, std::string>& option
   return std::nullopt;
 }
 
-Status CheckLogin(const sqlserver::ConnectOptions& from_string, bool user, bool password,
-                  bool token) {
+Status CheckLogin(const sqlserver::ConnectOptions& from_string, bool user,
+                  bool password, bool token) {
   const auto clash = [](std::string a, std::string b) {
-    return Error(ErrorId::kOptionsClash).With("option", std::move(a)).With("with", std::move(b));
+    return Error(ErrorId::kOptionsClash)
+        .With("option", std::move(a))
+        .With("with", std::move(b));
   };
   const bool uid = !from_string.user.empty();
   const bool pwd = !from_string.password.empty();
@@ -57,7 +59,8 @@ Result<sqlserver::ConnectOptions> ParseConnection(
   }
   const auto text = Find(options, "connectionString");
   if (!text) return Error(ErrorId::kOptionMissing).With("option", "connectionString");
-  TRY_ASSIGN(sqlserver::ConnectOptions connect, sqlserver::ParseConnectionString(*text));
+  TRY_ASSIGN(sqlserver::ConnectOptions connect,
+             sqlserver::ParseConnectionString(*text));
 
   const auto user = Find(options, "user");
   const bool has_password = password && !password->empty();

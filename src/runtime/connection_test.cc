@@ -19,19 +19,79 @@ struct Case {
 const Secret kCanary("canary-5ecret");
 
 const Case kCases[] = {
-    {"user and password", {{"connectionString", "Server=h"}, {"user", "u"}}, kCanary, {}, {}, ""},
-    {"names in any case", {{"CONNECTIONSTRING", "Server=h"}, {"User", "u"}}, kCanary, {}, {}, ""},
-    {"login inside the string", {{"connectionString", "Server=h;UID=u;PWD={canary-5ecret}"}}, {}, {}, {}, ""},
+    {"user and password",
+     {{"connectionString", "Server=h"}, {"user", "u"}},
+     kCanary,
+     {},
+     {},
+     ""},
+    {"names in any case",
+     {{"CONNECTIONSTRING", "Server=h"}, {"User", "u"}},
+     kCanary,
+     {},
+     {},
+     ""},
+    {"login inside the string",
+     {{"connectionString", "Server=h;UID=u;PWD={canary-5ecret}"}},
+     {},
+     {},
+     {},
+     ""},
     {"a token alone", {{"connectionString", "Server=h"}}, {}, kCanary, {}, ""},
-    {"no string", {{"user", "u"}}, kCanary, {}, ErrorId::kOptionMissing, "option=connectionString"},
-    {"no user", {{"connectionString", "Server=h"}}, kCanary, {}, ErrorId::kOptionMissing, "option=user"},
-    {"no password", {{"connectionString", "Server=h"}, {"user", "u"}}, {}, {}, ErrorId::kOptionMissing, "option=password"},
-    {"user twice", {{"connectionString", "Server=h;UID=x"}, {"user", "u"}}, kCanary, {}, ErrorId::kOptionsClash, "UID"},
-    {"password twice", {{"connectionString", "Server=h;PWD=canary-5ecret"}, {"user", "u"}}, kCanary, {}, ErrorId::kOptionsClash, "PWD"},
-    {"token and user", {{"connectionString", "Server=h"}, {"user", "u"}}, {}, kCanary, ErrorId::kOptionsClash, "accessToken"},
-    {"token and PWD", {{"connectionString", "Server=h;PWD=canary-5ecret"}}, {}, kCanary, ErrorId::kOptionsClash, "PWD"},
-    {"a timeout below zero", {{"connectionString", "Server=h"}, {"user", "u"}, {"connectTimeout", "-1"}}, kCanary, {}, ErrorId::kOptionInvalid, "connectTimeout"},
-    {"a Python function", {{"connectionString", "Server=h"}, {"tokenProvider", "m:f"}}, {}, {}, ErrorId::kOptionInvalid, "Spark"},
+    {"no string",
+     {{"user", "u"}},
+     kCanary,
+     {},
+     ErrorId::kOptionMissing,
+     "option=connectionString"},
+    {"no user",
+     {{"connectionString", "Server=h"}},
+     kCanary,
+     {},
+     ErrorId::kOptionMissing,
+     "option=user"},
+    {"no password",
+     {{"connectionString", "Server=h"}, {"user", "u"}},
+     {},
+     {},
+     ErrorId::kOptionMissing,
+     "option=password"},
+    {"user twice",
+     {{"connectionString", "Server=h;UID=x"}, {"user", "u"}},
+     kCanary,
+     {},
+     ErrorId::kOptionsClash,
+     "UID"},
+    {"password twice",
+     {{"connectionString", "Server=h;PWD=canary-5ecret"}, {"user", "u"}},
+     kCanary,
+     {},
+     ErrorId::kOptionsClash,
+     "PWD"},
+    {"token and user",
+     {{"connectionString", "Server=h"}, {"user", "u"}},
+     {},
+     kCanary,
+     ErrorId::kOptionsClash,
+     "accessToken"},
+    {"token and PWD",
+     {{"connectionString", "Server=h;PWD=canary-5ecret"}},
+     {},
+     kCanary,
+     ErrorId::kOptionsClash,
+     "PWD"},
+    {"a timeout below zero",
+     {{"connectionString", "Server=h"}, {"user", "u"}, {"connectTimeout", "-1"}},
+     kCanary,
+     {},
+     ErrorId::kOptionInvalid,
+     "connectTimeout"},
+    {"a Python function",
+     {{"connectionString", "Server=h"}, {"tokenProvider", "m:f"}},
+     {},
+     {},
+     ErrorId::kOptionInvalid,
+     "Spark"},
 };
 
 TEST(Connection, EachWayToLogInAndEachClash) {
@@ -41,14 +101,16 @@ TEST(Connection, EachWayToLogInAndEachClash) {
     ASSERT_EQ(parsed.ok(), !c.error.has_value());
     if (parsed.ok()) continue;
     EXPECT_EQ(parsed.error().id(), *c.error);
-    EXPECT_NE(parsed.error().Text().find(c.fact), std::string::npos) << parsed.error().Text();
+    EXPECT_NE(parsed.error().Text().find(c.fact), std::string::npos)
+        << parsed.error().Text();
     EXPECT_EQ(parsed.error().Text().find("canary"), std::string::npos);
   }
 }
 
 TEST(Connection, TheTimeoutIsInSeconds) {
   const auto parsed = ParseConnection(
-      {{"connectionString", "Server=h"}, {"user", "u"}, {"connectTimeout", "5"}}, kCanary, {});
+      {{"connectionString", "Server=h"}, {"user", "u"}, {"connectTimeout", "5"}},
+      kCanary, {});
   ASSERT_TRUE(parsed.ok());
   EXPECT_EQ(parsed.value().connect_timeout_ms, 5000);
   EXPECT_EQ(parsed.value().password.Reveal(), "canary-5ecret");

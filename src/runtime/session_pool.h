@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -77,6 +78,8 @@ class SessionPool {
   void Stop();
   // Logins made so far.
   std::int64_t open_count() const;
+  // Requests sent so far, over all sessions.
+  std::int64_t request_count() const;
 
  private:
   void TakeBack(std::unique_ptr<sqlserver::Session> session);
@@ -87,6 +90,8 @@ class SessionPool {
   std::int64_t open_count_ = 0;
   std::vector<std::unique_ptr<sqlserver::Session>> idle_;
   std::vector<sqlserver::Session*> leased_;
+  std::int64_t request_count_ = 0;  // Of sessions that were handed back.
+  std::map<sqlserver::Session*, std::int64_t> counted_;
 };
 
 }  // namespace mssql_cdc::runtime

@@ -1,0 +1,30 @@
+// Small questions: a request whose answers are read whole.
+
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/error.h"
+#include "cdc/cells.h"
+#include "columns/batch.h"
+#include "sqlserver/session.h"
+
+namespace mssql_cdc::runtime {
+
+struct ResultSet {
+  columns::SchemaPtr schema;
+  std::vector<columns::RecordBatch> batches;  // None of them empty.
+
+  std::int64_t row_count() const;
+  // The first row, or nullopt if there is none.
+  std::optional<cdc::RowView> FirstRow() const;
+};
+
+// The result sets of `request`, at least `set_count` of them. Errors: the session's;
+// InternalError for fewer sets or for an answer that is not small.
+Result<std::vector<ResultSet>> Ask(sqlserver::Session& session,
+                                   const sqlserver::Request& request,
+                                   std::size_t set_count);
+
+}  // namespace mssql_cdc::runtime

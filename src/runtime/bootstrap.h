@@ -1,0 +1,21 @@
+// Loads the whole table before the first batch, once.
+
+#pragma once
+
+#include "base/error.h"
+#include "cdc/offset.h"
+#include "runtime/run_context.h"
+
+namespace mssql_cdc::runtime {
+
+// Finds the table's snapshot in the target, or takes one, and records it in the facts.
+// Returns where the stream starts. Killed between any two steps and rerun, it ends the
+// same: one snapshot in the target, one `bootstrap` row.
+//
+// Errors: SnapshotModeLocked, CaptureHasNotRun, Stopped; the source's, the lake's.
+Result<cdc::Offset> Bootstrap(RunContext& context);
+
+// Whether the facts table shows that Bootstrap was completed for this stream.
+Result<bool> BootstrapIsRecorded(RunContext& context);
+
+}  // namespace mssql_cdc::runtime

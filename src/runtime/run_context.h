@@ -1,0 +1,32 @@
+// What the steps of one stream's run share.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/clock.h"
+#include "lake/lake.h"
+#include "runtime/session_pool.h"
+#include "runtime/source.h"
+#include "runtime/stream.h"
+#include "runtime/stream_config.h"
+
+namespace mssql_cdc::runtime {
+
+struct RunContext {
+  const StreamConfig& config;
+  lake::Lake& lake;
+  Clock& clock;
+  StreamObserver& observer;
+  SessionPool& pool;
+  const std::atomic<bool>& stop;
+  std::string sink_id;  // app_id of the live generation.
+  Source source;        // Known after the run's first request.
+
+  // Rows and bytes of one batch, for `reader_count` readers at a time.
+  sqlserver::BatchLimits Limits(std::int64_t reader_count) const;
+};
+
+}  // namespace mssql_cdc::runtime
