@@ -2,7 +2,7 @@
 
 Whole processes are measured (user + system time of each, start-up included), the server
 pinned to one core and the client to another, rounds interleaved, the best of a client's
-rounds counted. A separate run of each client first compares a checksum of all cells.
+rounds counted. Every client runs with its own default packet size. A separate run of each client first compares a checksum of all cells.
 Prints a line per shape and peer, then `rust ratio: N`, `tls ratio: N`, `worst ratio: N`:
 the smallest ratio over the shapes against Microsoft's Rust core in clear, against
 Microsoft's ODBC driver with TLS, and against Microsoft's ODBC driver in clear.
@@ -33,6 +33,7 @@ RUN_SECONDS_MAX = 120
 @dataclasses.dataclass(frozen=True)
 class Run:
     cpu_seconds: float
+    system_part: float  # Of cpu_seconds: spent in the kernel, most of it receiving.
     peak_mb: float
     output: dict[str, str]
 
@@ -92,7 +93,8 @@ class Bench:
         said = dict(line.split(" ", 1) for line in output.splitlines() if " " in line)
         if process.returncode != 0 or said.get("rows") != str(row_count):
             raise SystemExit(f"{client} {mode} {shape}: exit {process.returncode}, {said}")
-        return Run(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, said)
+        cpu_seconds = usage.ru_utime + usage.ru_stime
+        return Run(cpu_seconds, usage.ru_stime / cpu_seconds, usage.ru_maxrss / 1024, said)
 
 
 def compare_checksums(bench: Bench, clients, modes, shapes) -> None:
@@ -128,7 +130,7 @@ def line(best, mode: str, shape: str, client: str, scale: float) -> str:
     cells = column_count * int(row_count * scale) / 1e6
     text = (f"{shape:3} {mode:5} {client:17} {run.cpu_seconds / cells:8.4f} "
             f"CPU-s per million cells  {cells / run.cpu_seconds:7.1f} M cells/CPU-s  "
-            f"{run.peak_mb:5.0f} MB")
+            f"{run.system_part:3.0%} in the kernel  {run.peak_mb:5.0f} MB")
     ours = best.get((mode, shape, OURS))
     if ours and client != OURS:
         text += f"  {run.cpu_seconds / ours.cpu_seconds:5.1f} times ours"
