@@ -26,6 +26,7 @@ using PrivateKey = std::unique_ptr<EVP_PKEY, FreeWith<EVP_PKEY_free>>;
 using Ssl = std::unique_ptr<SSL, FreeWith<SSL_free>>;
 using SslContext = std::unique_ptr<SSL_CTX, FreeWith<SSL_CTX_free>>;
 using X509Certificate = std::unique_ptr<X509, FreeWith<X509_free>>;
+using X509Store = std::unique_ptr<X509_STORE, FreeWith<X509_STORE_free>>;
 using X509Extension = std::unique_ptr<X509_EXTENSION, FreeWith<X509_EXTENSION_free>>;
 
 }  // namespace mssql_cdc::net

@@ -195,12 +195,19 @@ Result<std::unique_ptr<Transport>> TcpDialer::Dial(const std::string& host,
                                                    std::int64_t limit_ms) {
   TRY_ASSIGN(const auto addresses, Resolve(host, port, SOCK_STREAM));
   const Deadline deadline(clock_, limit_ms);
+  std::int64_t address_count = 0;
+  for (const addrinfo* a = addresses->first; a != nullptr; a = a->ai_next) {
+    ++address_count;
+  }
   Error last(ErrorId::kConnectFailed);
   for (const addrinfo* a = addresses->first; a != nullptr; a = a->ai_next) {
     const std::int64_t left_ms = deadline.LeftMs();
     if (left_ms < 0) break;
+    // Each address gets its share, so that a dead one does not use up the whole limit.
+    const std::int64_t share_ms = left_ms == 0 ? 0 : left_ms / address_count + 1;
+    --address_count;
     int failure = 0;
-    auto socket = ConnectOne(*a, left_ms, &failure);
+    auto socket = ConnectOne(*a, share_ms, &failure);
     if (socket.ok()) {
       return std::unique_ptr<Transport>(std::make_unique<TcpTransport>(socket.value()));
     }

@@ -6,13 +6,13 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "net/openssl_handles.h"
+#include "net/roots.h"
 
 namespace mssql_cdc::net {
 namespace {
@@ -38,23 +38,6 @@ bool IsIpAddress(const std::string& name) {
   in6_addr v6{};
   return inet_pton(AF_INET, name.c_str(), &v4) == 1 ||
          inet_pton(AF_INET6, name.c_str(), &v6) == 1;
-}
-
-// OpenSSL knows where its builder kept roots; a static build runs on distributions that
-// keep them elsewhere. SSL_CERT_FILE and SSL_CERT_DIR are honoured by the default
-// paths.
-void TrustSystemRoots(SSL_CTX* context) {
-  SSL_CTX_set_default_verify_paths(context);
-  struct stat found{};
-  for (const char* place :
-       {X509_get_default_cert_file(), X509_get_default_cert_dir()}) {
-    if (stat(place, &found) == 0) return;
-  }
-  for (const char* file :
-       {"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-        "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"}) {
-    if (stat(file, &found) == 0 && SSL_CTX_load_verify_file(context, file) == 1) return;
-  }
 }
 
 }  // namespace
@@ -236,35 +219,20 @@ const unsigned char* Unsigned(const std::string& text) {
   return reinterpret_cast<const unsigned char*>(text.data());
 }
 
-// A file of certificates that must be there; names it when it is not.
-Status CheckReadable(const std::string& path) {
-  const Bio file(BIO_new_file(path.c_str(), "r"));
-  const X509Certificate first(
-      file ? PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr) : nullptr);
-  ERR_clear_error();
-  if (first) return Unit{};
-  return Error(ErrorId::kFileFailed)
-      .With("file", path)
-      .With("reason", file ? "no PEM certificate in it" : "cannot be opened");
-}
-
 Status SetVerification(SSL_CTX* context, const TlsClientOptions& options) {
   if (options.pinned_certificate_file) {
     // Compared once the handshake is over; the chain says nothing about a pinned leaf.
-    TRY(CheckReadable(*options.pinned_certificate_file));
+    TRY(CheckCertificateFile(*options.pinned_certificate_file));
     SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
     return Unit{};
   }
-  if (options.ca_file) TRY(CheckReadable(*options.ca_file));
   if (!options.verify) {
+    if (options.ca_file) TRY(CheckCertificateFile(*options.ca_file));
     SSL_CTX_set_verify(context, SSL_VERIFY_NONE, nullptr);
     return Unit{};
   }
-  TrustSystemRoots(context);
-  if (options.ca_file &&
-      SSL_CTX_load_verify_file(context, options.ca_file->c_str()) != 1) {
-    return Failed(OpenSslReason());
-  }
+  TRY_ASSIGN(X509Store roots, TrustedRoots(options.ca_file));
+  SSL_CTX_set_cert_store(context, roots.release());
   SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
   X509_VERIFY_PARAM* rules = SSL_CTX_get0_param(context);
   X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS |

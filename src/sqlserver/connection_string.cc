@@ -159,12 +159,21 @@ Status SetPacketSize(const std::string& value, ConnectOptions& options) {
   return Unit{};
 }
 
-Status SetTimeout(const std::string& value, ConnectOptions& options) {
+Result<std::int64_t> SecondsAsMs(const std::string& value, std::string_view option) {
   const auto seconds = ParseInt64(value);
   if (!seconds || *seconds < 0 || *seconds > 86'400) {
-    return Invalid("Connect Timeout", "seconds, 0 to 86400");
+    return Invalid(option, "seconds, 0 to 86400");
   }
-  options.connect_timeout_ms = *seconds * 1000;
+  return *seconds * 1000;
+}
+
+Status SetConnectTimeout(const std::string& value, ConnectOptions& options) {
+  TRY_ASSIGN(options.connect_timeout_ms, SecondsAsMs(value, "Connect Timeout"));
+  return Unit{};
+}
+
+Status SetCommandTimeout(const std::string& value, ConnectOptions& options) {
+  TRY_ASSIGN(options.silence_timeout_ms, SecondsAsMs(value, "Command Timeout"));
   return Unit{};
 }
 
@@ -218,10 +227,11 @@ constexpr Keyword kKeywords[] = {
     {"wsid", "Workstation ID", SetText<&ConnectOptions::workstation>},
     {"workstationid", "Workstation ID", SetText<&ConnectOptions::workstation>},
     {"packetsize", "Packet Size", SetPacketSize},
-    {"connecttimeout", "Connect Timeout", SetTimeout},
-    {"connectiontimeout", "Connect Timeout", SetTimeout},
-    {"logintimeout", "Connect Timeout", SetTimeout},
-    {"timeout", "Connect Timeout", SetTimeout},
+    {"connecttimeout", "Connect Timeout", SetConnectTimeout},
+    {"connectiontimeout", "Connect Timeout", SetConnectTimeout},
+    {"logintimeout", "Connect Timeout", SetConnectTimeout},
+    {"timeout", "Connect Timeout", SetConnectTimeout},
+    {"commandtimeout", "Command Timeout", SetCommandTimeout},
     {"driver", "Driver", Ignore},
     {"description", "Description", Ignore},
     {"pooling", "Pooling", Ignore},

@@ -36,6 +36,8 @@ struct ConnectOptions {
   std::string application_name = "mssql-cdc";
   std::string workstation;
   std::int64_t connect_timeout_ms = 30'000;
+  // How long a reply may be without a byte; 0: no limit, since a query may take long.
+  std::int64_t silence_timeout_ms = 0;
   // 0: 32767 in clear, 16383 with encryption.
   std::uint16_t packet_size_bytes = 0;
 };
@@ -54,6 +56,7 @@ struct ConnectOptions {
 //   APP, Application Name; WSID, Workstation ID
 //   Packet Size                           512 to 32767
 //   Connect Timeout, Connection Timeout, LoginTimeout, Timeout    seconds; 0: no limit
+//   Command Timeout                       seconds; 0, the default: no limit
 //
 // Driver and what only tunes other drivers (Pooling, MultiSubnetFailover, ...) is taken
 // and ignored; every address of a name is tried anyway.

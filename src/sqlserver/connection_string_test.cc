@@ -12,7 +12,7 @@ TEST(ConnectionString, EveryKeywordSetsItsOption) {
       "TrustServerCertificate=yes;HostNameInCertificate=cn.example;"
       "ServerCertificate=/a/leaf.pem;CAFile=/a/ca.pem;ApplicationIntent=readonly;"
       "Application Name=demo;Workstation ID=box;Packet Size=8000;"
-      "Connection Timeout=7;;");
+      "Connection Timeout=7;Command Timeout=8;;");
   ASSERT_TRUE(parsed.ok()) << parsed.error().Text();
   const ConnectOptions& options = parsed.value();
   EXPECT_EQ(options.host, "db.example");
@@ -31,6 +31,7 @@ TEST(ConnectionString, EveryKeywordSetsItsOption) {
   EXPECT_EQ(options.workstation, "box");
   EXPECT_EQ(options.packet_size_bytes, 8000);
   EXPECT_EQ(options.connect_timeout_ms, 7000);
+  EXPECT_EQ(options.silence_timeout_ms, 8000);
 }
 
 TEST(ConnectionString, WithoutKeywordsTheConnectionIsEncryptedAndVerified) {
