@@ -1,7 +1,6 @@
 """The commands of ./dev. Each takes the words after its name and returns an exit code."""
 
 import dataclasses
-import re
 import sys
 import time
 from collections.abc import Callable
@@ -133,26 +132,24 @@ def script(path: str, *fixed) -> Callable[[list[str]], int]:
     return command
 
 
-def benches() -> dict[str, str]:
-    """The scripts of bench/ that say in their first line which bench they are."""
-    found = {}
-    for path in sorted((ROOT / "bench").glob("*.py")):
-        named = re.match(r'"""`\./dev bench ([\w-]+)`', path.read_text())
-        if named:
-            found[named[1]] = f"bench/{path.name}"
-    return found
+BENCHES = {
+    "read": script("bench/read.py"),
+    "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),
+}
 
 
 def bench(words: list[str]) -> int:
-    known = benches()
-    if not words or words[0] not in known:
-        print(f"./dev bench {{{','.join(known)}}} [OPTIONS]; --help says which", file=sys.stderr)
+    if not words or words[0] not in BENCHES:
+        print(f"./dev bench {{{','.join(BENCHES)}}} [OPTIONS]; --help says which",
+              file=sys.stderr)
         return 2
-    return script(known[words[0]])(words[1:])
+    return BENCHES[words[0]](words[1:])
 
 
 COMMANDS = {
     "setup": Command("setup", "install what the project needs", setup),
+    "demo": Command("demo", "the product on a sample shop, checked by other programs",
+                    script("tools/demo.py", "--program", dev_steps.PROGRAM)),
     "test": Command("test [NAME]", "everything CI runs, or the tests of one room", test),
     "check": Command("check", "before every commit: tidy, format, sanitizers, unit", check),
     "peers": Command("peers [--only NAME]", "other people's drivers read the simulator",
