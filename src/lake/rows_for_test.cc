@@ -1,3 +1,5 @@
+#include "lake/rows_for_test.h"
+
 #include <unistd.h>
 
 #include <cmath>
@@ -9,7 +11,6 @@
 #include <utility>
 
 #include "base/text.h"
-#include "lake/rows_for_test.h"
 
 namespace mssql_cdc::lake {
 namespace {

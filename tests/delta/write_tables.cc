@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -18,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/text.h"
 #include "lake/delta_lake.h"
 #include "lake/rows_for_test.h"
@@ -231,28 +231,33 @@ class MeasuredReader final : public BatchReader {
   std::int64_t next_ = 0;
 };
 
-double Milliseconds(std::chrono::steady_clock::time_point since) {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() -
-                                                   since)
-      .count();
-}
+class Stopwatch {
+ public:
+  double Milliseconds() {
+    return static_cast<double>(clock_.MonotonicNs() - start_ns_) / 1e6;
+  }
+
+ private:
+  SystemClock clock_;
+  std::int64_t start_ns_ = clock_.MonotonicNs();
+};
 
 void MeasureRows(const std::string& location, std::int64_t row_count) {
-  const auto before = std::chrono::steady_clock::now();
+  Stopwatch alone;
   MeasuredReader reader(row_count);
   while (Must(reader.Next())) {
   }
-  std::printf("generator alone %.0f ms\n", Milliseconds(before));
+  std::printf("generator alone %.0f ms\n", alone.Milliseconds());
   DeltaLake lake;
   Must(lake.Create(location, {kMeasured, "", {}}));
-  const auto start = std::chrono::steady_clock::now();
+  Stopwatch watch;
   const AppendResult result =
       Append(lake, location, std::make_unique<MeasuredReader>(row_count), {});
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   std::printf("%lld rows, %lld bytes in %.0f ms, peak %ld MiB\n",
               static_cast<long long>(result.row_count),
-              static_cast<long long>(result.size_bytes), Milliseconds(start),
+              static_cast<long long>(result.size_bytes), watch.Milliseconds(),
               usage.ru_maxrss / 1024);
 }
 
@@ -261,11 +266,11 @@ void MeasureCommits(const std::string& location, std::int64_t count) {
   Must(lake.Create(location, {kMeasured, "", {}}));
   std::vector<double> times;
   for (std::int64_t i = 0; i < count; ++i) {
-    const auto start = std::chrono::steady_clock::now();
+    Stopwatch watch;
     Append(lake, location, std::make_unique<MeasuredReader>(10),
            {Txn{"app", i}, [] { return std::optional<std::string>("{\"rows\":10}"); },
             true});
-    times.push_back(Milliseconds(start));
+    times.push_back(watch.Milliseconds());
   }
   std::ranges::sort(times);
   const auto at = [&](std::size_t percent) {

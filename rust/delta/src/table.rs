@@ -103,6 +103,10 @@ impl Place {
 
 fn table_url(location: &str) -> Outcome<Url> {
     if !location.contains("://") {
+        if location.contains('%') {
+            // The default engine takes it for an escape when it lists the log.
+            return Err(Failure::new(Code::Unreachable, "a path must not contain %"));
+        }
         let path = std::path::absolute(location)?;
         return Url::from_directory_path(&path)
             .map_err(|()| Failure::new(Code::Unreachable, "the location is not a usable path"));

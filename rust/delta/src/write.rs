@@ -172,10 +172,8 @@ impl<'a> RowWriter<'a> {
 
     fn close(&mut self) -> Outcome<()> {
         let Some(mut file) = self.open.take() else { return Ok(()) };
-        if let Err(error) = runtime()?.block_on(file.writer.finish()) {
-            self.open = Some(file);
-            return Err(error.into());
-        }
+        // An upload that failed to finish cleans up after itself when it is dropped.
+        runtime()?.block_on(file.writer.finish())?;
         let size_bytes = file.writer.bytes_written() as u64;
         let statistics = file
             .statistics
