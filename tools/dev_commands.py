@@ -158,7 +158,7 @@ COMMANDS = {
                      script("tests/crash/crash.py", "--program", dev_steps.PROGRAM)),
     "bench": Command("bench NAME [OPTIONS]", "measure: ./dev bench alone lists what", bench),
     "format": Command("format [--check]", "clang-format every C++ file", reformat),
-    "tidy": Command("tidy", "the rules no compiler checks", tidy),
+    "tidy": Command("tidy [--shrink]", "the rules no compiler checks", tidy),
 }
 
 

@@ -2,8 +2,8 @@
 
 Prints one `path:line: what is wrong` per finding and exits 1 if there was any. Every check
 is a function from the tree's files (path -> text) to findings, so that its test is a
-dictionary. `--shrink` rewrites the ratchet files to what the tree needs; it never lets a
-limit grow.
+dictionary. `--shrink` cuts the ratchet files to what the tree needs; `--accept` writes down
+all that the tree has, also what grew: a decision that the diff shows.
 """
 
 import pathlib
@@ -46,8 +46,9 @@ def read_tree(root: pathlib.Path) -> dict[str, str]:
 
 def main(words: list[str]) -> int:
     files = read_tree(ROOT)
-    if "--shrink" in words:
-        for name, text in tidy_ratchets.shrunk(files).items():
+    rewrite = {"--shrink": tidy_ratchets.shrunk, "--accept": tidy_ratchets.accepted}
+    for word in words:
+        for name, text in rewrite[word](files).items():
             (ROOT / name).write_text(text)
             files[name] = text
     found = [finding for check in CHECKS for finding in check(files)]

@@ -9,6 +9,7 @@ import ast
 import re
 
 import tidy_documents
+import tidy_text
 
 FUNCTION_LINES_MAX = 60
 FILE_LINES_MAX = 700
@@ -102,6 +103,7 @@ def untested_errors(files: dict[str, str]) -> dict[str, int]:
 
 
 RATCHETS = {
+    "banned_calls.txt": (tidy_text.banned_calls, "a banned call"),
     "long_functions.txt": (long_functions, f"over {FUNCTION_LINES_MAX} lines: split it"),
     "long_files.txt": (long_files, f"over {FILE_LINES_MAX} lines: find the second concept"),
     "untested_errors.txt": (untested_errors, "is provoked by no test"),
@@ -139,6 +141,15 @@ def shrunk(files: dict[str, str]) -> dict[str, str]:
         kept = {key: min(value, now[key]) for key, value in listed.items() if key in now}
         made[path] = "".join(f"{key} {value}\n" for key, value in sorted(kept.items()))
     return made
+
+
+def accepted(files: dict[str, str]) -> dict[str, str]:
+    """The ratchet files with everything the tree has now: a decision that the diff shows."""
+    return {
+        f"{FOLDER}/{name}": "".join(f"{key} {value}\n"
+                                    for key, value in sorted(measure(files).items()))
+        for name, (measure, _) in RATCHETS.items()
+    }
 
 
 CHECKS = [check_ratchets]

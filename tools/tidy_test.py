@@ -21,6 +21,11 @@ room(sim       DEPENDS base DIR sim LIBRARIES X)
 """
 HEADER = "// What it is for.\n#pragma once\n"
 
+def banned(files: dict[str, str]) -> dict[str, int] | list:
+    """The ratchet of banned calls, without a list of what is let be."""
+    return tidy_text.banned_calls(files) or []
+
+
 # (condition, check, files in which it finds something, files in which it must not)
 CASES = [
     ("a pure room reaches into another", tidy_rooms.check_rooms,
@@ -38,16 +43,16 @@ CASES = [
      {"src/base/util.h": ""}, {"src/base/text.h": ""}),
     ("a folder is called helpers", tidy_rooms.check_names,
      {"tests/helpers/a.py": ""}, {"tests/peers/a.py": ""}),
-    ("a number is parsed with strtol", tidy_text.check_banned_calls,
+    ("a number is parsed with strtol", banned,
      {"src/tds/a.cc": "long x = strtol(text, &end, 10);\n"},
-     {"src/tds/a.cc": '// not strtol(\nconst char* a = "strtol(";\nlog_strtol (1);\n'}),
-    ("the clock is read directly", tidy_text.check_banned_calls,
+     {"src/tds/a_test.cc": "strtol(x);", "src/tds/a.cc": '// not strtol(\nconst char* a = "strtol(";\nlog_strtol (1);\n'}),
+    ("the clock is read directly", banned,
      {"src/cdc/a.cc": "auto t = std::chrono::system_clock::now();\n"},
      {"src/base/clock.h": "auto t = std::chrono::system_clock::now();\n"}),
-    ("dice of its own", tidy_text.check_banned_calls,
+    ("dice of its own", banned,
      {"sim/a.cc": "std::uniform_int_distribution<int> d;\n"},
      {"sim/a.cc": "int strand(int); Dice dice(7);\n"}),
-    ("a sleep", tidy_text.check_banned_calls,
+    ("a sleep", banned,
      {"src/net/a.cc": "std::this_thread::sleep_for(x);\n"},
      {"src/net/a.cc": "clock.SleepMs(3);\n"}),
     ("a header imports a namespace", tidy_text.check_headers,
@@ -89,7 +94,8 @@ class Checks(unittest.TestCase):
                 self.assertEqual(check(room_table | right), [])
 
     def test_every_check_has_a_canary(self):
-        tested = {check for _, check, _, _ in CASES} | {tidy_ratchets.check_ratchets}
+        tested = {check for _, check, _, _ in CASES} - {banned}
+        tested |= {tidy_ratchets.check_ratchets}
         self.assertEqual(tested, set(tidy.CHECKS))
 
 
