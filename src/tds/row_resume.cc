@@ -37,7 +37,7 @@ Error TooLong(std::uint64_t size) {
 const std::uint8_t* RowDecoder::Peek(Input& in, std::size_t count) {
   if (kept_size_ == 0 && in.size() >= count + kReadSlackBytes) return in.at;
   if (kept_ == nullptr) {
-    kept_ = std::make_unique<std::uint8_t[]>(kKeptSizeMax);
+    kept_ = std::make_unique_for_overwrite<std::uint8_t[]>(kKeptSizeMax);
   }
   const std::size_t missing = count > kept_size_ ? count - kept_size_ : 0;
   const std::size_t taken = std::min(missing, in.size());
@@ -86,7 +86,7 @@ Result<bool> RowDecoder::ResumeValue(Input& in) {
       break;
     case Stage::kValue:
       if (has_bitmap_ && (bitmap_[column_ / 8] >> (column_ % 8) & 1) != 0) {
-        if (!column.nullable) return Malformed(in, "NULL");
+        if (!column.nullable) return Malformed(in, "value");
         WriteNull(column, row_);
         NextColumn();
         return true;
@@ -119,13 +119,13 @@ Result<bool> RowDecoder::ResumeShort(Input& in, PlannedColumn& column) {
   if (column.type.framing == Framing::kByteLength) {
     const std::uint8_t* at = Peek(in, 1);
     if (at == nullptr) return false;
-    if (*at > column.size) return Malformed(in, "length");
+    if (*at > column.size) return Malformed(in, "value");
     size = 1 + std::size_t{*at};
   } else if (column.type.framing == Framing::kShortLength) {
     const std::uint8_t* at = Peek(in, 2);
     if (at == nullptr) return false;
     const auto length = LoadLe<std::uint16_t>(at);
-    if (length != kShortNull && length > column.size) return Malformed(in, "length");
+    if (length != kShortNull && length > column.size) return Malformed(in, "value");
     size = 2 + std::size_t{length == kShortNull ? std::uint16_t{0} : length};
   }
   const std::uint8_t* at = Peek(in, size);
@@ -151,7 +151,7 @@ Result<bool> RowDecoder::ResumePartialTotal(Input& in, PlannedColumn& column) {
   const auto total = LoadLe<std::uint64_t>(at);
   Drop(in, sizeof(total));
   if (total == kPartialNull) {
-    if (!column.nullable) return Malformed(in, "NULL");
+    if (!column.nullable) return Malformed(in, "value");
     WriteNull(column, row_);
     NextColumn();
     return true;
@@ -189,7 +189,7 @@ Result<bool> RowDecoder::ResumeTextPointer(Input& in, PlannedColumn& column) {
   if (at == nullptr) return false;
   const std::size_t pointer_size = *at;
   if (pointer_size == 0) {
-    if (!column.nullable) return Malformed(in, "NULL");
+    if (!column.nullable) return Malformed(in, "value");
     Drop(in, 1);
     WriteNull(column, row_);
     NextColumn();
