@@ -2,6 +2,7 @@
 
 #include <openssl/bio.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/rsa.h>
 #include <openssl/x509v3.h>
 #include <sys/socket.h>
@@ -68,6 +69,14 @@ SSL_CTX* MakeTlsContext(bool strict) {
   SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
   if (strict) SSL_CTX_set_alpn_select_cb(context, ChooseAlpn, nullptr);
   return context;
+}
+
+bool WriteCertificate(SSL_CTX* context, const char* path) {
+  BIO* file = BIO_new_file(path, "w");
+  const bool written = file != nullptr &&
+                       PEM_write_bio_X509(file, SSL_CTX_get0_certificate(context)) == 1;
+  BIO_free(file);
+  return written;
 }
 
 Connection::~Connection() {

@@ -23,6 +23,8 @@ struct Message {
 // A TLS context with a key and a self-signed certificate for localhost made on the
 // spot. `strict` allows TLS 1.3 and answers ALPN tds/8.0.
 SSL_CTX* MakeTlsContext(bool strict);
+// Writes its certificate as PEM, for clients that pin it. False if the file fails.
+bool WriteCertificate(SSL_CTX* context, const char* path);
 
 class Connection {
  public:

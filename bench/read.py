@@ -25,7 +25,12 @@ SHAPES = {"W1": (8, 5_000_000), "W2": (16, 2_500_000), "W3": (89, 450_000),
 CHECKSUM_ROW_COUNT = 40_000
 OURS, MICROSOFT, RUST, ARROW_ODBC = "ours", "mssql-python", "mssql-python-rust", "arrow-odbc"
 CLIENTS = [OURS, MICROSOFT, RUST, ARROW_ODBC]
-MODES = {"clear": "no", "tls": "yes"}
+# Mode -> (which server, what the connection string says).
+MODES = {"clear": ("clear", "Encrypt=no;TrustServerCertificate=yes"),
+         "login": ("encrypted", "Encrypt=no;TrustServerCertificate=yes"),
+         "tls": ("encrypted", "Encrypt=yes;TrustServerCertificate=yes"),
+         "strict": ("encrypted", "Encrypt=strict;ServerCertificate={certificate}")}
+DEFAULT_MODES = "clear,tls"
 SERVER_CORE, CLIENT_CORE = "0", "1"
 RUN_SECONDS_MAX = 120
 
@@ -57,12 +62,14 @@ class Bench:
             f"[ODBC Driver 18 for SQL Server]\nDriver={driver_path()}\n")
         self.servers: dict[str, subprocess.Popen] = {}
         self.ports: dict[str, str] = {}
-        for mode, option in (("clear", ["--no-encryption"]), ("tls", [])):
+        self.certificate = folder / "server.pem"
+        for kind, option in (("clear", ["--no-encryption"]),
+                             ("encrypted", ["--encryption", self.certificate])):
             server = subprocess.Popen(
                 ["taskset", "-c", SERVER_CORE, build / "bench/replay_server", *option],
                 stdout=subprocess.PIPE, text=True)
-            self.servers[mode] = server
-            self.ports[mode] = server.stdout.readline().strip().rsplit(":", 1)[1]
+            self.servers[kind] = server
+            self.ports[kind] = server.stdout.readline().strip().rsplit(":", 1)[1]
 
     def close(self) -> None:
         for server in self.servers.values():
@@ -71,8 +78,9 @@ class Bench:
 
     def run(self, client: str, mode: str, shape: str, row_count: int, *options: str) -> Run:
         """Reads the query once in a fresh process and measures it."""
-        connection = (f"Server=127.0.0.1,{self.ports[mode]};Database=bench;UID=sa;PWD=none;"
-                      f"Encrypt={MODES[mode]};TrustServerCertificate=yes")
+        kind, words = MODES[mode]
+        connection = (f"Server=localhost,{self.ports[kind]};Database=bench;UID=sa;PWD=none;"
+                      + words.replace("{certificate}", str(self.certificate)))
         query = f"SELECT * FROM bench.{shape} /* rows={row_count} */"
         if client == OURS:
             command = [self.build / "bench/read_client", connection, query]
@@ -104,7 +112,7 @@ def compare_checksums(bench: Bench, clients, modes, shapes) -> None:
                     .output["checksum"] for client in clients}
             if len(set(sums.values())) != 1:
                 raise SystemExit(f"cells differ: {shape} {mode} {sums}")
-            print(f"checksum {shape:3} {mode:5} {CHECKSUM_ROW_COUNT} rows "
+            print(f"checksum {shape:3} {mode:6} {CHECKSUM_ROW_COUNT} rows "
                   f"{next(iter(sums.values()))} equal in {', '.join(sums)}", flush=True)
 
 
@@ -128,7 +136,7 @@ def line(best, mode: str, shape: str, client: str, scale: float) -> str:
     run = best[mode, shape, client]
     column_count, row_count = SHAPES[shape]
     cells = column_count * int(row_count * scale) / 1e6
-    text = (f"{shape:3} {mode:5} {client:17} {run.cpu_seconds / cells:8.4f} "
+    text = (f"{shape:3} {mode:6} {client:17} {run.cpu_seconds / cells:8.4f} "
             f"CPU-s per million cells  {cells / run.cpu_seconds:7.1f} M cells/CPU-s  "
             f"{run.system_part:3.0%} in the kernel  {run.peak_mb:5.0f} MB")
     ours = best.get((mode, shape, OURS))
@@ -157,7 +165,8 @@ def main() -> int:
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build/release")
     parser.add_argument("--clients", default=",".join(CLIENTS))
     parser.add_argument("--shapes", default=",".join(SHAPES))
-    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--modes", default=DEFAULT_MODES,
+                        help=", ".join(MODES))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scale", type=float, default=1.0,
                         help="part of the rows to read; for a quick look")

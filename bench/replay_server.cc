@@ -295,6 +295,7 @@ int Main(int argc, char** argv) {
   server.shapes = MakeShapes(kDistinctRowCount);
   server.wrapped_tls = MakeTlsContext(false);
   server.strict_tls = MakeTlsContext(true);
+  if (argc > 2 && !WriteCertificate(server.strict_tls, argv[2])) return 1;
   const int listener = Listen();
   if (listener < 0) return 1;
   while (true) {
