@@ -227,9 +227,9 @@ std::optional<LoggedIn> LoginDialogue::Run() {
       link_.encrypted() ? std::min(limit, kPacketSizeBytesTlsMax) : limit;
   const auto smallest = static_cast<std::uint32_t>(kTdsPacketSizeBytesMin);
   logged_in.packet_size_bytes = std::clamp(wish, smallest, std::max(largest, smallest));
+  ++context_.counters.logins;  // Before the client knows, so that tests may count.
   Welcome(*login, *logged_in.session, logged_in);
   if (packets_.broken()) return std::nullopt;
-  ++context_.counters.logins;
   return logged_in;
 }
 
