@@ -1,0 +1,314 @@
+#include "sim/engine/database.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/check.h"
+
+namespace mssql_cdc::sim {
+namespace {
+
+// state: one row. table_stat: what changes too often for the catalog. log_*: committed
+// transactions that capture has not taken yet.
+constexpr const char* kSchema =
+    "CREATE TABLE IF NOT EXISTS state(id INTEGER PRIMARY KEY, lsn BLOB,"
+    " row_version INTEGER, next_transaction INTEGER);"
+    "CREATE TABLE IF NOT EXISTS catalog(id INTEGER PRIMARY KEY, json TEXT);"
+    "CREATE TABLE IF NOT EXISTS table_stat(table_id INTEGER PRIMARY KEY,"
+    " identity_last INTEGER, row_count INTEGER);"
+    "CREATE TABLE IF NOT EXISTS log_transaction(id INTEGER PRIMARY KEY, commit_lsn "
+    "BLOB,"
+    " begin_lsn BLOB, begin_days INTEGER, begin_ticks INTEGER, end_days INTEGER,"
+    " end_ticks INTEGER);"
+    "CREATE TABLE IF NOT EXISTS log_change(transaction_id INTEGER, number INTEGER,"
+    " table_id INTEGER, action INTEGER, seqval BLOB, before BLOB, after BLOB,"
+    " PRIMARY KEY(transaction_id, number)) WITHOUT ROWID;";
+
+std::int64_t RowVersionBits(std::uint64_t value) {
+  return static_cast<std::int64_t>(value);
+}
+
+Error Failed(const Connection& connection, const std::string& path) {
+  return Error(ErrorId::kSimulatorFailed)
+      .With("file", path)
+      .With("sqlite", connection.LastError());
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Database>> Database::Open(Identity identity) {
+  std::shared_ptr<Database> database(new Database(std::move(identity)));
+  TRY(database->Load());
+  return database;
+}
+
+Status Database::Load() {
+  TRY_ASSIGN(writer_, Connection::Open(identity_.path));
+  if (!writer_->Execute(kSchema)) return Failed(*writer_, identity_.path);
+  {
+    Statement state =
+        writer_->Prepare("SELECT lsn, row_version, next_transaction FROM state");
+    Lsn last;
+    if (state && state.Next() == Step::kRow) {
+      const std::string_view bytes = state.Blob(0);
+      for (std::size_t i = 0; i < last.bytes.size() && i < bytes.size(); ++i) {
+        last.bytes[i] = static_cast<std::uint8_t>(bytes[i]);
+      }
+      row_version_ = static_cast<std::uint64_t>(state.Int(1));
+      next_transaction_ = state.Int(2);
+    }
+    log_ = LogSequence(identity_.seed, last);
+  }
+  {
+    Statement identities = writer_->Prepare(
+        "SELECT table_id, identity_last FROM table_stat WHERE identity_last IS NOT "
+        "NULL");
+    while (identities && identities.Next() == Step::kRow) {
+      identities_[static_cast<std::int32_t>(identities.Int(0))] = identities.Int(1);
+    }
+  }
+  std::string json;
+  {
+    Statement catalog = writer_->Prepare("SELECT json FROM catalog");
+    if (catalog && catalog.Next() == Step::kRow) json = catalog.Blob(0);
+  }
+  if (json.empty()) {
+    catalog_ = std::make_shared<Catalog>(Catalog::New(identity_.collation));
+    return Unit{};
+  }
+  TRY_ASSIGN(Catalog catalog, Catalog::FromJson(json));
+  catalog_ = std::make_shared<Catalog>(std::move(catalog));
+  return Unit{};
+}
+
+CatalogPtr Database::catalog() const {
+  const std::lock_guard lock(publish_mutex_);
+  return catalog_;
+}
+
+Result<std::unique_ptr<Connection>> Database::NewReader() const {
+  return Connection::Open(identity_.path);
+}
+
+CatalogPtr Database::BeginRead(Connection& reader) const {
+  const std::lock_guard lock(publish_mutex_);
+  // SQLite takes its snapshot at the first read, not at BEGIN.
+  Statement begin = reader.Prepare("BEGIN");
+  begin.Run();
+  Statement touch = reader.Prepare("SELECT lsn FROM state");
+  touch.Run();
+  return catalog_;
+}
+
+bool Database::LockWriter(std::int64_t timeout_ms, const std::atomic<bool>* stop) {
+  std::unique_lock lock(lock_mutex_);
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
+  while (locked_) {
+    if (stop != nullptr && stop->load()) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (timeout_ms >= 0 && now >= deadline) return false;
+    auto until = now + std::chrono::milliseconds(20);
+    if (timeout_ms >= 0 && deadline < until) until = deadline;
+    lock_freed_.wait_until(lock, until);
+  }
+  locked_ = true;
+  return true;
+}
+
+void Database::UnlockWriter() {
+  {
+    const std::lock_guard lock(lock_mutex_);
+    locked_ = false;
+  }
+  lock_freed_.notify_one();
+}
+
+void Database::FreezeMaxLsn(std::optional<Lsn> lsn) {
+  const std::lock_guard lock(publish_mutex_);
+  frozen_max_lsn_ = lsn;
+}
+
+std::optional<Lsn> Database::frozen_max_lsn() const {
+  const std::lock_guard lock(publish_mutex_);
+  return frozen_max_lsn_;
+}
+
+std::unique_ptr<WriteTransaction> WriteTransaction::Begin(
+    std::shared_ptr<Database> database, const DateTimeValue& begin_time) {
+  std::unique_ptr<WriteTransaction> transaction(
+      new WriteTransaction(std::move(database)));
+  Statement begin = transaction->connection().Prepare("BEGIN IMMEDIATE");
+  if (!begin || begin.Run() != Step::kDone) {
+    transaction->database_->UnlockWriter();
+    return nullptr;
+  }
+  transaction->open_ = true;
+  transaction->begin_time_ = begin_time;
+  transaction->current_ = transaction->database_->catalog();
+  transaction->original_ = transaction->current_;
+  transaction->id_ = transaction->database_->next_transaction_++;
+  return transaction;
+}
+
+WriteTransaction::~WriteTransaction() {
+  if (open_) Rollback();
+}
+
+Catalog& WriteTransaction::Change() {
+  // A savepoint that still refers to this copy keeps it as it is.
+  const bool alone = own_ != nullptr && own_.use_count() == 2;
+  if (!alone) {
+    own_ = std::make_shared<Catalog>(*current_);
+    current_ = own_;
+  }
+  return *own_;
+}
+
+std::size_t WriteTransaction::SavePoint() {
+  const std::size_t mark = marks_.size();
+  connection().Prepare("SAVEPOINT s" + std::to_string(mark)).Run();
+  marks_.push_back({current_, row_counts_, change_count_});
+  return mark;
+}
+
+void WriteTransaction::RollbackTo(std::size_t mark) {
+  connection().Prepare("ROLLBACK TO s" + std::to_string(mark)).Run();
+  current_ = marks_[mark].catalog;
+  own_ = nullptr;
+  row_counts_ = marks_[mark].row_counts;
+  change_count_ = marks_[mark].change_count;
+  marks_.resize(mark + 1);
+}
+
+void WriteTransaction::Release(std::size_t mark) {
+  connection().Prepare("RELEASE s" + std::to_string(mark)).Run();
+  marks_.resize(mark);
+}
+
+std::optional<std::int64_t> WriteTransaction::LastIdentity(std::int32_t table_id) {
+  const auto found = database_->identities_.find(table_id);
+  if (found == database_->identities_.end()) return std::nullopt;
+  return found->second;
+}
+
+void WriteTransaction::SetIdentity(std::int32_t table_id, std::int64_t value) {
+  database_->identities_[table_id] = value;
+  identities_changed_[table_id] = true;
+}
+
+std::int64_t WriteTransaction::RowCount(std::int32_t table_id) {
+  const auto found = row_counts_.find(table_id);
+  if (found != row_counts_.end()) return found->second;
+  Statement read =
+      connection().Prepare("SELECT row_count FROM table_stat WHERE table_id = ?");
+  read.BindInt(1, table_id);
+  return read.Next() == Step::kRow ? read.Int(0) : 0;
+}
+
+void WriteTransaction::AddRowCount(std::int32_t table_id, std::int64_t change) {
+  row_counts_[table_id] = RowCount(table_id) + change;
+}
+
+Lsn WriteTransaction::NextRecord() {
+  if (begin_lsn_.IsZero()) {
+    database_->log_.NextBlock();
+    begin_lsn_ = database_->log_.NextRecord();
+  }
+  return database_->log_.NextRecord();
+}
+
+void WriteTransaction::Log(LogAction action, std::int32_t table_id, const Lsn& seqval,
+                           const std::string& before, const std::string& after) {
+  Statement insert =
+      connection().Prepare("INSERT INTO log_change VALUES(?, ?, ?, ?, ?, ?, ?)");
+  insert.BindInt(1, id_);
+  insert.BindInt(2, ++change_count_);
+  insert.BindInt(3, table_id);
+  insert.BindInt(4, static_cast<int>(action));
+  insert.BindBlob(5, seqval.bytes.data(), seqval.bytes.size());
+  insert.BindBlob(6, before.data(), before.size());
+  insert.BindBlob(7, after.data(), after.size());
+  insert.Run();
+}
+
+bool WriteTransaction::Flush(const DateTimeValue& end_time) {
+  for (const auto& [table_id, changed] : identities_changed_) {
+    Statement put = connection().Prepare(
+        "INSERT INTO table_stat(table_id, identity_last) VALUES(?, ?)"
+        " ON CONFLICT(table_id) DO UPDATE SET identity_last = excluded.identity_last");
+    put.BindInt(1, table_id);
+    put.BindInt(2, database_->identities_[table_id]);
+    if (put.Run() != Step::kDone) return false;
+  }
+  for (const auto& [table_id, count] : row_counts_) {
+    Statement put = connection().Prepare(
+        "INSERT INTO table_stat(table_id, row_count) VALUES(?, ?)"
+        " ON CONFLICT(table_id) DO UPDATE SET row_count = excluded.row_count");
+    put.BindInt(1, table_id);
+    put.BindInt(2, count);
+    if (put.Run() != Step::kDone) return false;
+  }
+  if (begin_lsn_.IsZero()) {
+    database_->log_.NextBlock();
+    begin_lsn_ = database_->log_.NextRecord();
+  }
+  commit_lsn_ = database_->log_.NextRecord();
+  if (change_count_ > 0) {
+    Statement put =
+        connection().Prepare("INSERT INTO log_transaction VALUES(?, ?, ?, ?, ?, ?, ?)");
+    put.BindInt(1, id_);
+    put.BindBlob(2, commit_lsn_.bytes.data(), commit_lsn_.bytes.size());
+    put.BindBlob(3, begin_lsn_.bytes.data(), begin_lsn_.bytes.size());
+    put.BindInt(4, begin_time_.days);
+    put.BindInt(5, begin_time_.ticks);
+    put.BindInt(6, end_time.days);
+    put.BindInt(7, end_time.ticks);
+    if (put.Run() != Step::kDone) return false;
+  }
+  if (current_ != original_) {
+    Statement put = connection().Prepare(
+        "INSERT INTO catalog(id, json) VALUES(1, ?)"
+        " ON CONFLICT(id) DO UPDATE SET json = excluded.json");
+    put.BindText(1, current_->ToJson());
+    if (put.Run() != Step::kDone) return false;
+  }
+  Statement state = connection().Prepare(
+      "INSERT INTO state VALUES(1, ?, ?, ?) ON CONFLICT(id) DO UPDATE SET"
+      " lsn = excluded.lsn, row_version = excluded.row_version,"
+      " next_transaction = excluded.next_transaction");
+  state.BindBlob(1, commit_lsn_.bytes.data(), commit_lsn_.bytes.size());
+  state.BindInt(2, RowVersionBits(database_->row_version_));
+  state.BindInt(3, database_->next_transaction_);
+  return state.Run() == Step::kDone;
+}
+
+bool WriteTransaction::Commit(const DateTimeValue& end_time) {
+  if (!Flush(end_time)) {
+    Rollback();
+    return false;
+  }
+  {
+    const std::lock_guard lock(database_->publish_mutex_);
+    Statement commit = connection().Prepare("COMMIT");
+    if (commit.Run() == Step::kDone) {
+      database_->catalog_ = current_;
+      open_ = false;
+    }
+  }
+  if (open_) {
+    Rollback();
+    return false;
+  }
+  database_->UnlockWriter();
+  return true;
+}
+
+void WriteTransaction::Rollback() {
+  if (!open_) return;
+  open_ = false;
+  connection().Prepare("ROLLBACK").Run();
+  database_->UnlockWriter();
+}
+
+}  // namespace mssql_cdc::sim

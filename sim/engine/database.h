@@ -1,0 +1,167 @@
+// One database: its file, its published catalog, its log, and who may write.
+//
+// One transaction writes at a time; it holds the writer lock from its first write to
+// its end. Readers use connections of their own and see what was committed when their
+// statement (or snapshot) began. The log of transactions that CDC still has to capture
+// is in the same file, so a transaction and its log record commit together and a
+// transaction of any size stays on disk.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "sim/engine/catalog.h"
+#include "sim/engine/cell.h"
+#include "sim/engine/lsn.h"
+#include "sim/engine/sqlite.h"
+
+namespace mssql_cdc::sim {
+
+using CatalogPtr = std::shared_ptr<const Catalog>;
+
+class WriteTransaction;
+
+class Database {
+ public:
+  struct Identity {
+    std::string name;
+    std::int32_t id = 0;
+    std::string path;
+    std::uint64_t seed = 0;
+    std::string collation;
+    std::string create_date;
+  };
+  // Opens or creates the file.
+  static Result<std::shared_ptr<Database>> Open(Identity identity);
+
+  const std::string& name() const { return identity_.name; }
+  std::int32_t id() const { return identity_.id; }
+  const std::string& path() const { return identity_.path; }
+  const std::string& create_date() const { return identity_.create_date; }
+  bool is_system() const { return identity_.id <= 4; }
+
+  CatalogPtr catalog() const;
+  Result<std::unique_ptr<Connection>> NewReader() const;
+  // Opens a read transaction on `reader`; the catalog that belongs to what it sees.
+  CatalogPtr BeginRead(Connection& reader) const;
+
+  // Waits for the writer lock. False: it was not free in time (`timeout_ms` below 0
+  // waits for ever), or `stop` was set.
+  bool LockWriter(std::int64_t timeout_ms, const std::atomic<bool>* stop);
+  void UnlockWriter();
+  // The log records of `lsn` and above do not exist yet. Requires the writer lock.
+  LogSequence& log() { return log_; }
+  Connection& writer() { return *writer_; }
+
+  // While set, capture stops with this error, as a broken capture job does.
+  std::atomic<std::int32_t> capture_fault{0};
+  // Set: sys.fn_cdc_get_max_lsn() answers this instead of the newest mapping.
+  void FreezeMaxLsn(std::optional<Lsn> lsn);
+  std::optional<Lsn> frozen_max_lsn() const;
+
+ private:
+  friend class WriteTransaction;
+  explicit Database(Identity identity) : identity_(std::move(identity)) {}
+  Status Load();
+
+  const Identity identity_;
+  mutable std::mutex publish_mutex_;  // Commits and the start of reads, catalog_.
+  CatalogPtr catalog_;
+  std::optional<Lsn> frozen_max_lsn_;
+
+  std::mutex lock_mutex_;
+  std::condition_variable lock_freed_;
+  bool locked_ = false;
+
+  // Owned by whoever holds the writer lock.
+  std::unique_ptr<Connection> writer_;
+  LogSequence log_;
+  std::uint64_t row_version_ = 2000;
+  std::int64_t next_transaction_ = 1;
+  std::map<std::int32_t, std::int64_t> identities_;  // Last value of each table.
+};
+
+// What a log record says.
+enum class LogAction : std::uint8_t {
+  kDelete = 1,
+  kInsert = 2,
+  kUpdate = 4,
+  kDefinition = 10,  // DDL on a tracked table: `before` holds JSON.
+  kInstance = 11,    // A capture instance was created: `before` holds its name.
+};
+
+// A transaction that writes one database. Requires the writer lock for its life; its
+// end (Commit, Rollback, destructor) frees it.
+class WriteTransaction {
+ public:
+  // `begin_time`: server-local.
+  static std::unique_ptr<WriteTransaction> Begin(std::shared_ptr<Database> database,
+                                                 const DateTimeValue& begin_time);
+  ~WriteTransaction();
+
+  Database& database() { return *database_; }
+  Connection& connection() { return database_->writer(); }
+  CatalogPtr catalog() const { return current_; }
+  // The transaction's own copy, to be changed.
+  Catalog& Change();
+
+  // Savepoints nest; `mark` is what SavePoint returned.
+  std::size_t SavePoint();
+  void RollbackTo(std::size_t mark);
+  void Release(std::size_t mark);
+
+  std::optional<std::int64_t> LastIdentity(std::int32_t table_id);
+  void SetIdentity(std::int32_t table_id, std::int64_t value);
+  std::int64_t RowCount(std::int32_t table_id);
+  void AddRowCount(std::int32_t table_id, std::int64_t change);
+  std::uint64_t NextRowVersion() { return ++database_->row_version_; }
+
+  // Appends to the log. `before` and `after` are images.
+  Lsn NextRecord();
+  void Log(LogAction action, std::int32_t table_id, const Lsn& seqval,
+           const std::string& before, const std::string& after);
+  // Rewrites what the log holds about a table: used when its layout changes.
+  bool has_logged() const { return change_count_ > 0; }
+
+  // False: SQLite failed; the transaction is rolled back.
+  bool Commit(const DateTimeValue& end_time);
+  void Rollback();
+  Lsn commit_lsn() const { return commit_lsn_; }
+
+ private:
+  explicit WriteTransaction(std::shared_ptr<Database> database)
+      : database_(std::move(database)) {}
+  bool Flush(const DateTimeValue& end_time);
+
+  struct Mark {
+    CatalogPtr catalog;
+    std::map<std::int32_t, std::int64_t> row_counts;
+    std::int64_t change_count = 0;
+  };
+
+  std::shared_ptr<Database> database_;
+  CatalogPtr current_;
+  CatalogPtr original_;
+  std::shared_ptr<Catalog> own_;
+  std::vector<Mark> marks_;
+  std::map<std::int32_t, std::int64_t> row_counts_;  // Changed ones.
+  std::map<std::int32_t, bool> identities_changed_;
+  DateTimeValue begin_time_;
+  Lsn begin_lsn_;
+  Lsn commit_lsn_;
+  std::int64_t id_ = 0;
+  std::int64_t change_count_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace mssql_cdc::sim

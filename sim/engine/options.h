@@ -1,0 +1,44 @@
+// How a simulated server instance is set up.
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/secret.h"
+#include "sim/session.h"
+
+namespace mssql_cdc::sim {
+
+struct SimLogin {
+  std::string name;
+  Secret password;
+  bool admin = false;
+  std::string default_database;  // Empty: EngineOptions::default_database.
+};
+
+struct EngineOptions {
+  // Keeps one file for each database; created if absent.
+  std::string state_directory;
+  std::uint64_t seed = 1;
+  // Present: a clock that starts here (microseconds since 1970, UTC) and moves only
+  // when told to. Absent: the system's.
+  std::optional<std::int64_t> start_utc_us;
+  // The server's zone is UTC plus this much.
+  std::int16_t utc_offset_minutes = 0;
+  Engine::Version version;
+  // Created if absent; a password given here replaces the stored one.
+  std::vector<SimLogin> logins;
+  // Of logins that name none; created if absent. Empty: master.
+  std::string default_database;
+  std::string collation = "SQL_Latin1_General_CP1_CI_AS";
+  // Milliseconds between runs of the capture job; 0: only explicit steps.
+  std::int64_t capture_interval_ms = 0;
+  // "max text repl size": the longest LOB a tracked table takes; -1: any.
+  std::int64_t max_text_repl_size_bytes = 65536;
+  std::string server_name = "SIMULATOR";
+};
+
+}  // namespace mssql_cdc::sim

@@ -1,0 +1,129 @@
+// The simulated server instance: databases, logins, clock, dice.
+
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/dice.h"
+#include "base/error.h"
+#include "sim/engine/database.h"
+#include "sim/engine/options.h"
+#include "sim/value.h"
+
+namespace mssql_cdc::sim {
+
+struct LoginRecord {
+  std::string name;
+  std::string password_hash;  // "salt:hash", hexadecimal.
+  bool admin = false;
+  bool enabled = true;
+  std::string default_database = "master";
+};
+
+class Server {
+ public:
+  static Result<std::shared_ptr<Server>> Open(EngineOptions options);
+
+  const EngineOptions& options() const { return options_; }
+
+  // Time.
+  std::int64_t NowUtcUs();
+  DateTimeValue Now();  // Server-local, with its offset.
+  void AdvanceClock(std::int64_t duration_ms);
+  void SetClock(std::int64_t utc_us);
+  bool manual_clock() const { return options_.start_utc_us.has_value(); }
+  // Moves a manual clock; really waits otherwise, until `stop`.
+  void Wait(std::int64_t duration_ms, const std::atomic<bool>& stop);
+
+  Guid NewGuid();
+  double Random();
+  std::uint64_t NextTransactionDescriptor() { return ++descriptor_; }
+
+  // Databases, by name without regard to case.
+  std::shared_ptr<Database> FindDatabase(const std::string& name);
+  std::shared_ptr<Database> FindDatabase(std::int32_t id);
+  std::vector<std::shared_ptr<Database>> Databases();
+  Result<std::shared_ptr<Database>> CreateDatabase(const std::string& name,
+                                                   const std::string& collation);
+  Status DropDatabase(const std::string& name);
+  Result<std::shared_ptr<Database>> NewTemporaryDatabase();
+
+  // Logins.
+  std::optional<LoginRecord> FindLogin(const std::string& name);
+  std::vector<LoginRecord> Logins();
+  Status PutLogin(const LoginRecord& login);
+  Status DropLogin(const std::string& name);
+  static std::string HashPassword(const std::string& password, const std::string& salt);
+  static bool PasswordMatches(const LoginRecord& login, const std::string& password);
+  std::string NewSalt();
+
+  // sys.dm_cdc_errors and sys.dm_cdc_log_scan_sessions.
+  struct ScanSession {
+    std::string database;
+    std::int32_t session_id = 0;
+    DateTimeValue start_time;
+    DateTimeValue end_time;
+    std::int64_t transaction_count = 0;
+    std::int64_t command_count = 0;
+    Lsn first_lsn;
+    Lsn last_lsn;
+    std::int32_t error_count = 0;
+    bool empty = true;
+  };
+  struct CaptureError {
+    std::string database;
+    DateTimeValue time;
+    std::int32_t number = 0;
+    std::string message;
+  };
+  void NoteScan(ScanSession scan);
+  void NoteCaptureError(CaptureError error);
+  std::vector<ScanSession> Scans();
+  std::vector<CaptureError> CaptureErrors();
+
+  // The next `count` statements that read a change table or the mapping fail with the
+  // error `number`, as deadlock victims or lock waits do.
+  void FailNextReads(std::int32_t number, std::int32_t count);
+  std::optional<std::int32_t> TakeReadFault();
+
+ private:
+  explicit Server(EngineOptions options)
+      : options_(std::move(options)), dice_(options_.seed) {}
+  Status LoadDatabases();
+  Status LoadLogins();
+  Result<std::shared_ptr<Database>> OpenFile(const std::string& name, std::int32_t id,
+                                             const std::string& collation);
+  Status SaveInstance();
+
+  const EngineOptions options_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Database>> databases_;  // By lower-case name.
+  std::map<std::string, LoginRecord> logins_;
+  std::map<std::string, std::string> create_dates_;
+  std::int32_t next_database_id_ = 5;
+  std::atomic<std::int64_t> manual_now_us_{0};
+  SystemClock system_clock_;
+  Dice dice_;
+  std::atomic<std::uint64_t> descriptor_{0};
+  std::atomic<int> temporary_count_{0};
+  std::vector<ScanSession> scans_;
+  std::vector<CaptureError> capture_errors_;
+  std::int32_t fault_number_ = 0;
+  std::int32_t fault_count_ = 0;
+};
+
+// A server-local datetime as SQL Server stores it: to 1/300 s.
+DateTimeValue RoundedToDateTime(const DateTimeValue& at);
+// ISO text "2026-11-20T08:40:00.123" and back.
+std::string IsoText(const DateTimeValue& at);
+DateTimeValue FromIsoText(const std::string& text);
+
+}  // namespace mssql_cdc::sim

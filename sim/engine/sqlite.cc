@@ -1,0 +1,168 @@
+#include "sim/engine/sqlite.h"
+
+#include <sqlite3.h>
+
+#include <utility>
+
+#include "base/check.h"
+
+namespace mssql_cdc::sim {
+namespace {
+
+constexpr std::size_t kCachedStatementsMax = 2000;
+
+Step StepOf(int code) {
+  switch (code & 0xFF) {
+    case SQLITE_ROW:
+      return Step::kRow;
+    case SQLITE_DONE:
+      return Step::kDone;
+    case SQLITE_CONSTRAINT:
+      return Step::kUnique;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return Step::kBusy;
+    default:
+      return Step::kFailed;
+  }
+}
+
+}  // namespace
+
+Statement::Statement(Statement&& other) noexcept
+    : owner_(std::exchange(other.owner_, nullptr)),
+      raw_(std::exchange(other.raw_, nullptr)),
+      text_(std::exchange(other.text_, nullptr)) {}
+
+Statement& Statement::operator=(Statement&& other) noexcept {
+  if (this != &other) {
+    if (raw_ != nullptr) owner_->GiveBack(raw_, text_);
+    owner_ = std::exchange(other.owner_, nullptr);
+    raw_ = std::exchange(other.raw_, nullptr);
+    text_ = std::exchange(other.text_, nullptr);
+  }
+  return *this;
+}
+
+Statement::~Statement() {
+  if (raw_ != nullptr) owner_->GiveBack(raw_, text_);
+}
+
+void Statement::BindInt(int index, std::int64_t value) {
+  sqlite3_bind_int64(raw_, index, value);
+}
+void Statement::BindBlob(int index, const void* bytes, std::size_t size) {
+  // A null pointer would bind NULL; an empty blob is a value.
+  sqlite3_bind_blob64(raw_, index, size == 0 ? "" : bytes, size, SQLITE_TRANSIENT);
+}
+void Statement::BindText(int index, std::string_view text) {
+  sqlite3_bind_text64(raw_, index, text.empty() ? "" : text.data(), text.size(),
+                      SQLITE_TRANSIENT, SQLITE_UTF8);
+}
+void Statement::BindNull(int index) { sqlite3_bind_null(raw_, index); }
+
+Step Statement::Next() { return StepOf(sqlite3_step(raw_)); }
+
+Step Statement::Run() {
+  const Step step = Next();
+  if (step == Step::kRow || step == Step::kDone) sqlite3_reset(raw_);
+  return step;
+}
+
+void Statement::Reset() { sqlite3_reset(raw_); }
+
+std::int64_t Statement::Int(int column) const {
+  return sqlite3_column_int64(raw_, column);
+}
+
+std::string_view Statement::Blob(int column) const {
+  const void* bytes = sqlite3_column_blob(raw_, column);
+  const int size = sqlite3_column_bytes(raw_, column);
+  return {static_cast<const char*>(bytes == nullptr ? "" : bytes),
+          static_cast<std::size_t>(size)};
+}
+
+bool Statement::IsNull(int column) const {
+  return sqlite3_column_type(raw_, column) == SQLITE_NULL;
+}
+
+Result<std::unique_ptr<Connection>> Connection::Open(const std::string& path) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw,
+                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
+                                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
+                                   nullptr);
+  if (code != SQLITE_OK) {
+    Error error = Error(ErrorId::kSimulatorFailed)
+                      .With("file", path)
+                      .With("sqlite", sqlite3_errstr(code));
+    sqlite3_close(raw);
+    return error;
+  }
+  std::unique_ptr<Connection> connection(new Connection(raw));
+  sqlite3_extended_result_codes(raw, 1);
+  sqlite3_busy_timeout(raw, 60'000);
+  // NORMAL survives the end of the process at any moment; only a power cut can take the
+  // last transactions.
+  if (!connection->Execute("PRAGMA journal_mode=WAL;"
+                           "PRAGMA synchronous=NORMAL;"
+                           "PRAGMA temp_store=MEMORY;"
+                           "PRAGMA cache_size=-65536;"
+                           "PRAGMA mmap_size=4294967296;"
+                           "PRAGMA wal_autocheckpoint=4000;")) {
+    return Error(ErrorId::kSimulatorFailed)
+        .With("file", path)
+        .With("sqlite", connection->LastError());
+  }
+  return connection;
+}
+
+Connection::~Connection() {
+  DropCache();
+  sqlite3_close_v2(raw_);
+}
+
+Statement Connection::Prepare(const std::string& sql) {
+  auto [entry, inserted] = idle_.try_emplace(sql);
+  if (!entry->second.empty()) {
+    sqlite3_stmt* statement = entry->second.back();
+    entry->second.pop_back();
+    return Statement(this, statement, &entry->first);
+  }
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(raw_, sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (code != SQLITE_OK) {
+    sqlite3_finalize(statement);
+    return {};
+  }
+  return Statement(this, statement, &entry->first);
+}
+
+bool Connection::Execute(const std::string& sql) {
+  return sqlite3_exec(raw_, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
+}
+
+std::string Connection::LastError() const { return sqlite3_errmsg(raw_); }
+std::int64_t Connection::LastRowId() const { return sqlite3_last_insert_rowid(raw_); }
+std::int64_t Connection::Changes() const { return sqlite3_changes64(raw_); }
+
+void Connection::DropCache() {
+  for (auto& [text, statements] : idle_) {
+    for (sqlite3_stmt* statement : statements) sqlite3_finalize(statement);
+    statements.clear();
+  }
+}
+
+void Connection::GiveBack(sqlite3_stmt* statement, const std::string* text) {
+  sqlite3_reset(statement);
+  sqlite3_clear_bindings(statement);
+  std::vector<sqlite3_stmt*>& idle = idle_.at(*text);
+  if (idle.size() >= 4 || idle_.size() > kCachedStatementsMax) {
+    sqlite3_finalize(statement);
+    return;
+  }
+  idle.push_back(statement);
+}
+
+}  // namespace mssql_cdc::sim
