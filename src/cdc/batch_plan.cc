@@ -28,14 +28,14 @@ bool CleanupReached(const LsnWindow& window, const std::optional<Lsn>& instance_
 
 BatchPlan PlanBatch(const BatchFacts& facts) {
   const Lsn position = facts.position.lsn;
+  const bool is_ahead = facts.server_max && facts.server_max->lsn < position;
+  if (is_ahead && facts.position.commit_us) {
+    return ReportFork{position, facts.server_max->lsn};
+  }
   if (facts.frozen_end && facts.frozen_end->lsn <= position) {
     return Wait{Wait::Reason::kFrozenEndReached};
   }
   if (!facts.server_max) return Wait{Wait::Reason::kCaptureHasNotRun};
-  if (facts.server_max->lsn < position) {
-    if (facts.position.commit_us) return ReportFork{position, facts.server_max->lsn};
-    return Wait{Wait::Reason::kCaughtUp};
-  }
   Offset end = *facts.server_max;
   if (facts.frozen_end && facts.frozen_end->lsn < end.lsn) end = *facts.frozen_end;
   if (facts.limited_end && position < facts.limited_end->lsn &&
