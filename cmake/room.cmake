@@ -34,10 +34,16 @@ function(room name)
     target_link_libraries(${name}_test PRIVATE ${name} GTest::gmock GTest::gtest_main)
     target_compile_definitions(${name}_test PRIVATE
       MSSQL_CDC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    # Under g++ a fuzz target is replayed over its corpus as a unit test; clang builds
-    # the fuzzer itself (tools/fuzz.cmake).
+    # Under g++ a fuzz target is replayed over its corpus as a unit test; for clang,
+    # tools/fuzz.py sets MSSQL_CDC_FUZZERS and gets the fuzzer itself.
     foreach(fuzzer ${fuzzers})
       get_filename_component(stem ${fuzzer} NAME_WE)
+      if(MSSQL_CDC_FUZZERS)
+        add_executable(${stem} ${fuzzer})
+        target_link_libraries(${stem} PRIVATE ${name})
+        target_link_options(${stem} PRIVATE -fsanitize=fuzzer)
+        continue()
+      endif()
       add_executable(${stem}_replay ${fuzzer} ${PROJECT_SOURCE_DIR}/tests/fuzz_replay.cc)
       target_link_libraries(${stem}_replay PRIVATE ${name})
       string(REPLACE "_fuzz" "" corpus ${stem})

@@ -146,6 +146,11 @@ def bench(words: list[str]) -> int:
     return BENCHES[words[0]](words[1:])
 
 
+def fuzz(words: list[str]) -> int:
+    return attempt(lambda: dev_run.show(
+        [dev_paths.venv_python(), ROOT / "tools/fuzz.py", *words]))
+
+
 COMMANDS = {
     "setup": Command("setup", "install what the project needs", setup),
     "demo": Command("demo", "the product on a sample shop, checked by other programs",
@@ -156,6 +161,7 @@ COMMANDS = {
                      script("tests/peers/peers.py", "--program", dev_steps.PROGRAM)),
     "crash": Command("crash [OPTIONS]", "stop the runtime everywhere, compare with a model",
                      script("tests/crash/crash.py", "--program", dev_steps.PROGRAM)),
+    "fuzz": Command("fuzz [TARGET ...] [--seconds N]", "libFuzzer under clang 16", fuzz),
     "bench": Command("bench NAME [OPTIONS]", "measure: ./dev bench alone lists what", bench),
     "format": Command("format [--check]", "clang-format every C++ file", reformat),
     "tidy": Command("tidy [--shrink]", "the rules no compiler checks", tidy),

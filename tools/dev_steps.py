@@ -94,6 +94,8 @@ STEPS = [
     Step("build dev", "everything, with ASan and UBSan", dev_preset_build),
     Step("unit sanitized", "unit tests and fuzz corpus under ASan and UBSan",
          ctest("dev", "-L", "^unit$")),
+    Step("fuzz", "libFuzzer, each target 60 s",
+         counted(ROOT / "tools/fuzz.py", "--seconds", "60")),
     Step("peers", "other people's drivers read the simulator",
          counted(ROOT / "tests/peers/peers.py", "--program", PROGRAM)),
     Step("values", "every type through the product into Delta",
