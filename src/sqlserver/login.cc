@@ -69,7 +69,7 @@ Result<tds::PreloginReply> AskPrelogin(Attempt& attempt) {
   request.fed_auth = attempt.options.access_token.has_value();
   TRY(SendMessage(*attempt.transport, tds::PacketType::kPrelogin,
                   tds::EncodePrelogin(request), kInitialPacketSizeBytes));
-  tds::PacketReader reader(tds::PacketType::kReply);
+  tds::PacketReader reader(tds::PacketType::kReply, kInitialPacketSizeBytes);
   while (true) {
     TRY_ASSIGN(const bool advanced, reader.Advance());
     if (advanced) continue;

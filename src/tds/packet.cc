@@ -35,19 +35,19 @@ std::vector<std::uint8_t> FrameMessage(PacketType type,
 
 Result<std::span<std::uint8_t>> PacketReader::Space() {
   if (begin_ == end_ && end_ == received_end_) begin_ = end_ = received_end_ = 0;
-  if (buffer_.size() - received_end_ < kBlockSizeBytes) {
+  if (buffer_.size() - received_end_ < block_size_bytes_) {
     std::memmove(buffer_.data(), buffer_.data() + begin_, received_end_ - begin_);
     end_ -= begin_;
     received_end_ -= begin_;
     begin_ = 0;
   }
-  if (buffer_.size() - received_end_ < kBlockSizeBytes) {
-    if (received_end_ > kTdsTokenSizeBytesMax + kBlockSizeBytes) {
+  if (buffer_.size() - received_end_ < block_size_bytes_) {
+    if (received_end_ > kTdsTokenSizeBytesMax + block_size_bytes_) {
       return Error(ErrorId::kTdsLimitExceeded)
           .With("unread_bytes", std::to_string(received_end_))
           .With("limit_bytes", std::to_string(kTdsTokenSizeBytesMax));
     }
-    buffer_.resize(buffer_.size() + kBlockSizeBytes);
+    buffer_.resize(2 * buffer_.size());
   }
   return std::span(buffer_).subspan(received_end_);
 }

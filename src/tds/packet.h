@@ -39,14 +39,17 @@ std::vector<std::uint8_t> FrameMessage(PacketType type,
 // token that was cut, not for whole values.
 class PacketReader {
  public:
-  // How much one receive can take at least.
+  // Large reads are what makes long replies cheap.
   static constexpr std::size_t kBlockSizeBytes = 256u << 10;
 
-  // Requires that every packet is of `type`.
-  explicit PacketReader(PacketType type)
-      : type_(type), buffer_(kBlockSizeBytes * 5 / 4) {}
+  // Requires that every packet is of `type`. One receive can take at least
+  // `block_size_bytes`.
+  explicit PacketReader(PacketType type, std::size_t block_size_bytes = kBlockSizeBytes)
+      : type_(type),
+        block_size_bytes_(block_size_bytes),
+        buffer_(block_size_bytes * 5 / 4) {}
 
-  // Room for at least kBlockSizeBytes. Errors: TdsLimitExceeded when more than
+  // Room for a block at least. Errors: TdsLimitExceeded when more than
   // kTdsTokenSizeBytesMax wait to be consumed.
   Result<std::span<std::uint8_t>> Space();
   // The first `count` bytes of Space() were filled.
@@ -81,6 +84,7 @@ class PacketReader {
   // buffer_: consumed | payload | not looked at | free
   //                 begin_     end_       received_end_
   PacketType type_;
+  std::size_t block_size_bytes_;
   std::vector<std::uint8_t> buffer_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

@@ -52,7 +52,7 @@ Outcome Whole(const std::vector<std::uint8_t>& payload) {
 
 Outcome InPackets(const std::vector<std::uint8_t>& payload, std::size_t step) {
   const auto wire = FrameMessage(PacketType::kReply, payload, 64);
-  PacketReader reader(PacketType::kReply);
+  PacketReader reader(PacketType::kReply, 128);
   Outcome outcome;
   for (std::size_t at = 0; at < wire.size(); at += step) {
     auto space = reader.Space();
