@@ -57,7 +57,8 @@ class RowExpression {
   virtual bool nullable() const = 0;
   virtual Value Evaluate(const Row& row) = 0;
 };
-// Binds `expression` over `columns`, converted to `target` if given. Raises 207, 128, ...
+// Binds `expression` over `columns`, converted to `target` if given. A condition (CHECK)
+// yields a bit, NULL where it is unknown. Raises 207, 128, ...
 std::unique_ptr<RowExpression> BindRowExpression(const ast::ExpressionPtr& expression,
                                                  const std::vector<ColumnInfo>& columns,
                                                  const std::optional<SqlType>& target,

@@ -569,6 +569,27 @@ ast::Permission Parser::ParsePermission(ast::Permission::Action action) {
   return node;
 }
 
+std::vector<ast::ProcedureParameter> Parser::ParseParameters() {
+  std::vector<ast::ProcedureParameter> parameters;
+  while (Peek().kind == TokenKind::kVariable) {
+    ast::ProcedureParameter parameter;
+    parameter.name = Next().text;
+    AcceptWord("AS");
+    parameter.type = ParseType();
+    if (AcceptSymbol("=")) parameter.default_value = ParseUnary();
+    parameter.output = AcceptWord("OUTPUT") || AcceptWord("OUT");
+    parameters.push_back(std::move(parameter));
+    if (!AcceptSymbol(",")) break;
+  }
+  return parameters;
+}
+
+std::vector<ast::ProcedureParameter> Parser::ParseWholeParameters() {
+  std::vector<ast::ProcedureParameter> parameters = ParseParameters();
+  if (Peek().kind != TokenKind::kEnd) Fail();
+  return parameters;
+}
+
 ast::Definition Parser::ParseModule(ast::CreateModule::Kind kind, bool replace,
                                     std::size_t begin) {
   ast::CreateModule node;
@@ -585,16 +606,7 @@ ast::Definition Parser::ParseModule(ast::CreateModule::Kind kind, bool replace,
     return node;
   }
   const bool parenthesis = AcceptSymbol("(");
-  while (Peek().kind == TokenKind::kVariable) {
-    ast::ProcedureParameter parameter;
-    parameter.name = Next().text;
-    AcceptWord("AS");
-    parameter.type = ParseType();
-    if (AcceptSymbol("=")) parameter.default_value = ParseUnary();
-    parameter.output = AcceptWord("OUTPUT") || AcceptWord("OUT");
-    node.parameters.push_back(std::move(parameter));
-    if (!AcceptSymbol(",")) break;
-  }
+  node.parameters = ParseParameters();
   if (parenthesis) ExpectSymbol(")");
   ExpectWord("AS");
   const std::size_t body = Peek().begin;

@@ -22,6 +22,8 @@ class Parser {
   // The whole text is one expression.
   ast::ExpressionPtr ParseWholeExpression();
   ObjectName ParseWholeName();
+  // "@a int, @b nvarchar(10) OUTPUT": what sp_executesql declares.
+  std::vector<ast::ProcedureParameter> ParseWholeParameters();
 
  private:
   // Tokens.
@@ -149,6 +151,7 @@ class Parser {
                               std::size_t begin);
   ast::Permission ParsePermission(ast::Permission::Action action);
   std::string ParseWordOrString();
+  std::vector<ast::ProcedureParameter> ParseParameters();
 
   std::string sql_;
   bool quoted_identifier_;
