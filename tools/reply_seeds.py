@@ -5,7 +5,7 @@ import re
 
 import dev_paths
 
-SIZE_BYTES_MAX = 8192
+SIZE_BYTES_MAX = 2048
 
 
 def wire_of(case: pathlib.Path) -> bytes:
