@@ -92,10 +92,6 @@ std::vector<RpcParameter> From(std::vector<RpcParameter>& parameters,
       std::make_move_iterator(parameters.end())};
 }
 
-Value HandleValue(std::int32_t handle) { return {std::int64_t{handle}, {}}; }
-
-const SqlType kHandleType{TypeId::kInt, 0, 0, 0, ""};
-
 }  // namespace
 
 void Connection::Call(RpcCall& call) {
@@ -145,7 +141,7 @@ void Connection::CallExecuteSql(RpcCall& call) {
   const std::string declarations =
       parameters.size() > 1 ? TextOf(parameters[1]) : std::string();
   const std::string sql = TextOf(parameters[0]);
-  RunStatement(sql, declarations, From(parameters, 2));
+  RunStatement(sql, declarations, From(parameters, 2), 2);
 }
 
 // sp_prepare @handle OUT, @params, @statement [, @options].
@@ -157,7 +153,7 @@ void Connection::CallPrepare(RpcCall& call) {
   }
   const std::int32_t handle = ++last_handle_;
   prepared_[handle] = {false, TextOf(call.parameters[2]), TextOf(call.parameters[1])};
-  reply_->ReturnValue(call.parameters[0].name, kHandleType, HandleValue(handle));
+  reply_->ReturnHandle(call.parameters[0].name, handle);
 }
 
 // sp_execute @handle [, values].
@@ -171,7 +167,7 @@ void Connection::CallExecute(RpcCall& call) {
     return;
   }
   const Prepared prepared = found->second;
-  RunPrepared(prepared, From(call.parameters, 1));
+  RunPrepared(prepared, From(call.parameters, 1), 1);
 }
 
 // sp_prepexec @handle OUT, @params, @statement [, values], and sp_prepexecrpc @handle
@@ -190,8 +186,8 @@ void Connection::CallPrepExec(RpcCall& call, bool is_procedure) {
   const Prepared prepared{is_procedure, TextOf(parameters[text_index]),
                           is_procedure ? "" : TextOf(parameters[1])};
   prepared_[handle] = prepared;
-  RunPrepared(prepared, From(parameters, text_index + 1));
-  reply_->ReturnValue(handle_name, kHandleType, HandleValue(handle));
+  RunPrepared(prepared, From(parameters, text_index + 1), text_index + 1);
+  reply_->ReturnHandle(handle_name, handle);
 }
 
 void Connection::CallUnprepare(RpcCall& call) {
@@ -209,25 +205,28 @@ void Connection::CallOther(RpcCall& call) {
               "Could not find stored procedure '" + std::to_string(*call.id) + "'.");
     return;
   }
-  RunProcedure(call.name, std::move(call.parameters));
+  RunProcedure(call.name, std::move(call.parameters), 0);
 }
 
 void Connection::RunPrepared(const Prepared& prepared,
-                             std::vector<RpcParameter> parameters) {
+                             std::vector<RpcParameter> parameters,
+                             std::size_t first_index) {
   if (prepared.is_procedure) {
-    RunProcedure(prepared.text, std::move(parameters));
+    RunProcedure(prepared.text, std::move(parameters), first_index);
   } else {
-    RunStatement(prepared.text, prepared.declarations, std::move(parameters));
+    RunStatement(prepared.text, prepared.declarations, std::move(parameters),
+                 first_index);
   }
 }
 
 // Values go to their declarations by name, or by place where they have none. A value
 // takes the declared type where that changes nothing of it.
 void Connection::RunStatement(const std::string& sql, const std::string& declared_text,
-                              std::vector<RpcParameter> parameters) {
+                              std::vector<RpcParameter> parameters,
+                              std::size_t first_index) {
   const std::vector<Declaration> declarations = ParseDeclarations(declared_text);
   std::vector<BoundParameter> bound;
-  std::vector<std::string> names;
+  std::vector<Reply::Parameter> places;
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     RpcParameter& parameter = parameters[i];
     const Declaration* declaration = nullptr;
@@ -249,24 +248,25 @@ void Connection::RunStatement(const std::string& sql, const std::string& declare
       one.type = *declaration->type;
     }
     one.value = std::move(parameter.value);
-    names.push_back(one.name);
+    places.push_back({one.name, one.output});
     bound.push_back(std::move(one));
   }
-  reply_->SetOutputNames(std::move(names));
+  reply_->SetParameters(first_index, std::move(places));
   session_->ExecuteSql(sql, std::move(bound), *reply_);
 }
 
 void Connection::RunProcedure(const std::string& name,
-                              std::vector<RpcParameter> parameters) {
+                              std::vector<RpcParameter> parameters,
+                              std::size_t first_index) {
   std::vector<BoundParameter> bound;
-  std::vector<std::string> names;
+  std::vector<Reply::Parameter> places;
   for (RpcParameter& parameter : parameters) {
-    names.push_back(parameter.name);
+    places.push_back({parameter.name, parameter.by_reference});
     if (parameter.uses_default) continue;  // As if it had not been given.
     bound.push_back({parameter.name, parameter.type, std::move(parameter.value),
                      parameter.by_reference});
   }
-  reply_->SetOutputNames(std::move(names));
+  reply_->SetParameters(first_index, std::move(places));
   session_->Procedure(name, std::move(bound), *reply_);
 }
 

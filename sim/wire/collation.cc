@@ -292,10 +292,17 @@ std::uint16_t CodePageOf(const CollationBytes& bytes) {
 }
 
 std::string EncodeText(std::u16string_view text, std::uint16_t code_page) {
+  std::string bytes;
+  if (std::all_of(text.begin(), text.end(),
+                  [](char16_t unit) { return unit < 0x80; })) {
+    bytes.resize(text.size());
+    std::transform(text.begin(), text.end(), bytes.begin(),
+                   [](char16_t unit) { return static_cast<char>(unit); });
+    return bytes;
+  }
   if (code_page == kCodePageUtf8) return Utf8(text);
   if (IsSingleByte(code_page)) {
     const ByteTable& table = ByteTableOf(code_page);
-    std::string bytes;
     bytes.reserve(text.size());
     for (const char16_t unit : text) {
       if (unit < 0x80) {

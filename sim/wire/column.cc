@@ -340,12 +340,18 @@ bool ColumnEncoder::Fits(const Value& value) const {
     case 4:
       return type_.id == TypeId::kSqlVariant ||
              DateFits(type_.id, std::get<DateTimeValue>(value.held));
-    case 5:
-      return type_.id == TypeId::kSqlVariant || IsText(type_.id);
+    case 5: {
+      if (type_.id == TypeId::kSqlVariant) return true;
+      const std::size_t units = std::get<Text>(value.held).size();
+      return IsText(type_.id) && (layout_ != Layout::kShortCount || !unicode_ ||
+                                  units * 2 <= size_bytes_max_);
+    }
     case 6:
-      return type_.id == TypeId::kSqlVariant || type_.id == TypeId::kBinary ||
-             type_.id == TypeId::kVarBinary || type_.id == TypeId::kImage ||
-             type_.id == TypeId::kRowVersion;
+      if (type_.id == TypeId::kSqlVariant) return true;
+      return (type_.id == TypeId::kBinary || type_.id == TypeId::kVarBinary ||
+              type_.id == TypeId::kImage || type_.id == TypeId::kRowVersion) &&
+             (layout_ != Layout::kShortCount ||
+              std::get<Bytes>(value.held).size() <= size_bytes_max_);
     case 7:
       return type_.id == TypeId::kSqlVariant || type_.id == TypeId::kUniqueIdentifier;
     default:

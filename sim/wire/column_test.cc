@@ -210,6 +210,10 @@ TEST(Column, RefusesWhatDoesNotFit) {
   EXPECT_FALSE(ColumnEncoder(Is(TypeId::kDate), true, dialect).Fits(At(-1, 0)));
   EXPECT_FALSE(
       ColumnEncoder(Is(TypeId::kTime), true, dialect).Fits(At(0, 864'000'000'000)));
+  EXPECT_FALSE(
+      ColumnEncoder(Is(TypeId::kNVarChar, 2), true, dialect).Fits(Held(Text(u"abc"))));
+  EXPECT_FALSE(ColumnEncoder(Is(TypeId::kVarBinary, 2), true, dialect)
+                   .Fits(Held(Bytes{1, 2, 3})));
   ByteBuffer out;
   EXPECT_FALSE(ColumnEncoder(Is(TypeId::kVarChar, 2), true, dialect)
                    .WriteValue(Held(Text(u"abc")), out));
@@ -330,7 +334,7 @@ TEST(Reply, AFailedBatchSaysSoInItsLastDone) {
 TEST(Reply, ACallEndsWithItsStatusOutputsAndDoneProc) {
   ReplyBytes bytes;
   bytes.reply().StartCall(Reply::Status::kOfEngine);
-  bytes.reply().SetOutputNames({"", "@x"});
+  bytes.reply().SetParameters(1, {{"", true}, {"@x", true}});
   bytes.reply().ReturnValue("@X", Is(TypeId::kInt), Held(std::int64_t{5}));
   bytes.reply().StatementDone(1, 0xC1);
   bytes.reply().ReturnStatus(7);
@@ -338,7 +342,7 @@ TEST(Reply, ACallEndsWithItsStatusOutputsAndDoneProc) {
   EXPECT_EQ(bytes.Take(),
             "FF1100C1000100000000000000"
             "7907000000"
-            "AC0100"
+            "AC0200"
             "0240005800"
             "01"
             "00000000"
@@ -347,6 +351,26 @@ TEST(Reply, ACallEndsWithItsStatusOutputsAndDoneProc) {
             "0405000000"
             "FE0100"
             "00000000000000000000");
+}
+
+TEST(Reply, UnnamedOutputsGoByTheirPlace) {
+  ReplyBytes bytes;
+  bytes.reply().StartCall(Reply::Status::kOfEngine);
+  bytes.reply().SetParameters(0, {{"", false}, {"", true}, {"", false}, {"", true}});
+  bytes.reply().ReturnValue("@a", Is(TypeId::kInt), {});
+  bytes.reply().ReturnValue("@b", Is(TypeId::kInt), {});
+  bytes.reply().FinishCall(false);
+  const std::string hex = bytes.Take();
+  EXPECT_NE(hex.find("AC0100"
+                     "02"
+                     "40006100"),
+            std::string::npos)
+      << hex;
+  EXPECT_NE(hex.find("AC0300"
+                     "02"
+                     "40006200"),
+            std::string::npos)
+      << hex;
 }
 
 TEST(Reply, StopsAtOnceWhenTheClientAsksTo) {

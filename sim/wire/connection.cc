@@ -38,9 +38,36 @@ class ResetSink final : public ReplySink {
   Reply& reply_;
 };
 
+// Reads into an inbox; ends, with the connection, when it goes.
+class InboxThread {
+ public:
+  InboxThread(Inbox& inbox, net::Transport& transport)
+      : inbox_(inbox), transport_(transport), thread_([&inbox] { inbox.Run(); }) {}
+  ~InboxThread() {
+    transport_.Close();
+    inbox_.Close();
+    thread_.join();
+  }
+  InboxThread(const InboxThread&) = delete;
+  InboxThread& operator=(const InboxThread&) = delete;
+
+ private:
+  Inbox& inbox_;
+  net::Transport& transport_;
+  std::thread thread_;
+};
+
 }  // namespace
 
 void Inbox::Run() {
+  try {
+    ReadAll();
+  } catch (...) {  // Memory ran out: this client's connection ends.
+  }
+  Close();
+}
+
+void Inbox::ReadAll() {
   ClientMessage message;
   while (link_.ReadMessage(message)) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -51,7 +78,6 @@ void Inbox::Run() {
     messages_.push_back(std::move(message));
     changed_.notify_all();
   }
-  Close();
 }
 
 std::optional<ClientMessage> Inbox::Take() {
@@ -77,6 +103,7 @@ void Connection::Run() {
   std::optional<LoggedIn> logged_in = LogIn(link_, context_, spid_);
   if (logged_in) {
     transport_->SetTimeLimitMs(0);
+    link_.SetMessageSizeMax(context_.options.message_size_bytes_max);
     ServeRequests(std::move(*logged_in));
   }
   transport_->Close();
@@ -91,14 +118,14 @@ void Connection::ServeRequests(LoggedIn logged_in) {
   packets_->SetPacketSize(logged_in.packet_size_bytes);
   reply_ = std::make_unique<Reply>(*packets_, dialect_, context_.options.server_name,
                                    session_->stop_requested);
-  Inbox inbox(link_, session_->stop_requested);
-  std::thread reader([&inbox] { inbox.Run(); });
-  while (const std::optional<ClientMessage> message = inbox.Take()) {
-    if (!Answer(*message)) break;
+  reply_->FollowCollation(*session_);
+  {
+    Inbox inbox(link_, session_->stop_requested);
+    const InboxThread reader(inbox, *transport_);
+    while (const std::optional<ClientMessage> message = inbox.Take()) {
+      if (!Answer(*message)) break;
+    }
   }
-  transport_->Close();
-  inbox.Close();
-  reader.join();
   reply_.reset();
   session_.reset();  // Rolls back what is open.
 }

@@ -56,6 +56,8 @@ class Inbox {
   void Close();
 
  private:
+  void ReadAll();
+
   Link& link_;
   std::atomic<bool>& stop_;
   std::mutex mutex_;
@@ -71,7 +73,7 @@ class Connection {
       : transport_(std::move(transport)),
         context_(context),
         spid_(spid),
-        link_(*transport_, context.options.message_size_bytes_max) {}
+        link_(*transport_) {}
 
   // Serves the client until it leaves or breaks the protocol.
   void Run();
@@ -101,10 +103,13 @@ class Connection {
   void CallPrepExec(RpcCall& call, bool is_procedure);
   void CallUnprepare(RpcCall& call);
   void CallOther(RpcCall& call);
-  void RunPrepared(const Prepared& prepared, std::vector<RpcParameter> parameters);
+  // `first_index`: the place of the first of `parameters` in the call.
+  void RunPrepared(const Prepared& prepared, std::vector<RpcParameter> parameters,
+                   std::size_t first_index);
   void RunStatement(const std::string& sql, const std::string& declarations,
-                    std::vector<RpcParameter> parameters);
-  void RunProcedure(const std::string& name, std::vector<RpcParameter> parameters);
+                    std::vector<RpcParameter> parameters, std::size_t first_index);
+  void RunProcedure(const std::string& name, std::vector<RpcParameter> parameters,
+                    std::size_t first_index);
   void SendError(std::int32_t number, const std::string& text);
 
   std::unique_ptr<net::Transport> transport_;

@@ -16,8 +16,13 @@ namespace mssql_cdc::sim::wire {
 
 class Link {
  public:
-  Link(net::Transport& transport, std::size_t message_size_bytes_max)
-      : transport_(transport), assembler_(message_size_bytes_max) {}
+  // Takes only messages of the size that logins have, until told otherwise.
+  explicit Link(net::Transport& transport)
+      : transport_(transport), assembler_(kLoginSizeBytesMax) {}
+
+  void SetMessageSizeMax(std::size_t size_bytes) {
+    assembler_.SetMessageSizeMax(size_bytes);
+  }
 
   // The next message; false when the client is gone or breaks the protocol.
   bool ReadMessage(ClientMessage& message);
@@ -34,6 +39,9 @@ class Link {
   bool encrypted() const { return tls_ != nullptr; }
 
  private:
+  // A LOGIN7 with its texts and a large token, and some more.
+  static constexpr std::size_t kLoginSizeBytesMax = 256u << 10;
+
   bool ReadSome();
   bool WriteRaw(std::string_view bytes);
 

@@ -28,6 +28,9 @@ class MessageAssembler {
 
   enum class Step : std::uint8_t { kNeedMore, kMessage, kMalformed };
 
+  void SetMessageSizeMax(std::size_t size_bytes) {
+    message_size_bytes_max_ = size_bytes;
+  }
   void Feed(std::span<const std::uint8_t> bytes) {
     held_.insert(held_.end(), bytes.begin(), bytes.end());
   }

@@ -35,7 +35,7 @@ void Reply::StartCall(Status status) {
   status_kind_ = status;
   return_status_.reset();
   return_values_.clear();
-  output_names_.clear();
+  parameters_.clear();
 }
 
 std::uint16_t Reply::StatusBits(bool with_error) const {
@@ -57,7 +57,19 @@ void Reply::FlushDone() {
   pending_.reset();
 }
 
+// The engine knows a new database before or after it says so; a client must know its
+// collation before the next column of it.
+void Reply::TellCollation() {
+  if (session_ == nullptr || session_->collation() == collation_name_) return;
+  collation_name_ = session_->collation();
+  dialect_.collation = FindCollation(collation_name_).value_or(kDefaultCollation);
+  if (dialect_.version == TdsVersion::k70) return;
+  FlushDone();
+  WriteCollationChange(out_, dialect_.collation.bytes);
+}
+
 void Reply::FinishBatch() {
+  TellCollation();
   if (!pending_ || error_since_done_) {
     FlushDone();
     Write({tds::TokenId::kDone, StatusBits(error_since_done_), 0, 0});
@@ -69,6 +81,7 @@ void Reply::FinishBatch() {
 }
 
 void Reply::FinishCall(bool more) {
+  TellCollation();
   const bool failed = last_error_ != 0;
   if (status_kind_ == Status::kOfErrors) return_status_ = last_error_;
   if (!return_status_ && !failed) return_status_ = 0;
@@ -110,6 +123,7 @@ bool Reply::Break(const std::string& why) {
 
 bool Reply::Columns(const std::vector<ResultColumn>& columns) {
   if (!goes_on()) return false;
+  TellCollation();
   FlushDone();
   columns_.clear();
   columns_.reserve(columns.size());
@@ -246,32 +260,61 @@ bool Reply::ReturnStatus(std::int32_t status) {
   return true;
 }
 
-bool Reply::ReturnValue(const std::string& name, const SqlType& type,
-                        const Value& value) {
-  if (!goes_on()) return false;
-  const ColumnEncoder encoder(type, true, dialect_);
-  if (!value.IsNull() && !encoder.Fits(value)) return Break("an OUTPUT value's type");
-  std::size_t ordinal = return_values_.size();
-  for (std::size_t i = 0; i < output_names_.size(); ++i) {
-    if (EqualsIgnoringAsciiCase(output_names_[i], name)) ordinal = i;
+// The place of a parameter in its call: the one of that name, or the next OUTPUT one
+// without a name.
+std::size_t Reply::PlaceOf(const std::string& name) const {
+  std::size_t unnamed_before = return_values_.size();
+  std::optional<std::size_t> unnamed;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    if (!parameters_[i].name.empty() &&
+        EqualsIgnoringAsciiCase(parameters_[i].name, name)) {
+      return first_index_ + i;
+    }
+    if (!parameters_[i].output) continue;
+    if (unnamed_before == 0 && !unnamed) unnamed = first_index_ + i;
+    if (unnamed_before > 0) --unnamed_before;
   }
+  return unnamed.value_or(first_index_ + return_values_.size());
+}
+
+std::optional<std::string> Reply::ValueToken(std::size_t place, const std::string& name,
+                                             const SqlType& type, const Value& value) {
   constexpr std::uint8_t kStatusOutput = 1;
+  const ColumnEncoder encoder(type, true, dialect_);
+  if (!value.IsNull() && !encoder.Fits(value)) return std::nullopt;
   ByteBuffer token;
   token.U8(static_cast<std::uint8_t>(tds::TokenId::kReturnValue));
-  token.U16(static_cast<std::uint16_t>(ordinal));
+  token.U16(static_cast<std::uint16_t>(place));
   token.BVarChar(Utf16(name));
   token.U8(kStatusOutput);
   encoder.WriteTypeInfo(token, 0);
   if (value.IsNull()) {
     encoder.WriteNull(token);
   } else if (!encoder.WriteValue(value, token)) {
-    return Break("an OUTPUT value's length");
+    return std::nullopt;
   }
+  return token.bytes();
+}
+
+bool Reply::ReturnHandle(const std::string& name, std::int32_t handle) {
+  if (!goes_on()) return false;
+  const SqlType type{TypeId::kInt, 0, 0, 0, ""};
+  const std::optional<std::string> token =
+      ValueToken(0, name, type, {std::int64_t{handle}, {}});
+  if (token) return_values_.insert(return_values_.begin(), *token);
+  return true;
+}
+
+bool Reply::ReturnValue(const std::string& name, const SqlType& type,
+                        const Value& value) {
+  if (!goes_on()) return false;
+  const std::optional<std::string> token = ValueToken(PlaceOf(name), name, type, value);
+  if (!token) return Break("an OUTPUT value is not of its type");
   if (in_call_) {
-    return_values_.push_back(token.bytes());
+    return_values_.push_back(*token);
   } else {
     FlushDone();
-    out_.Raw(token.bytes());
+    out_.Raw(*token);
   }
   return true;
 }

@@ -62,9 +62,22 @@ class Reply final : public ReplySink {
   // The engine said something that cannot be sent; the connection must end.
   bool broken() const { return broken_; }
   bool in_transaction() const { return in_transaction_; }
-  // Parameters' places in their call, by name: what ReturnValue names.
-  void SetOutputNames(std::vector<std::string> names) {
-    output_names_ = std::move(names);
+  // The parameters of the call that runs, so that an OUTPUT value goes out with its
+  // place. `first_index`: the place of the first one.
+  struct Parameter {
+    std::string name;
+    bool output = false;
+  };
+  void SetParameters(std::size_t first_index, std::vector<Parameter> parameters) {
+    first_index_ = first_index;
+    parameters_ = std::move(parameters);
+  }
+  // The handle of a prepared statement: the first parameter, so the first value.
+  bool ReturnHandle(const std::string& name, std::int32_t handle);
+  // From now on, a change of the session's collation is told to the client.
+  void FollowCollation(const EngineSession& session) {
+    session_ = &session;
+    collation_name_ = session.collation();
   }
 
  private:
@@ -79,11 +92,15 @@ class Reply final : public ReplySink {
   std::uint16_t StatusBits(bool with_error) const;
   void Write(const Done& done);
   void FlushDone();
+  void TellCollation();
+  std::size_t PlaceOf(const std::string& name) const;
+  std::optional<std::string> ValueToken(std::size_t place, const std::string& name,
+                                        const SqlType& type, const Value& value);
   void Flush() { out_.SpillAll(); }
   bool Break(const std::string& why);
 
   PacketWriter& packets_;
-  const Dialect& dialect_;
+  Dialect dialect_;
   std::string server_name_;
   const std::atomic<bool>& stop_;
 
@@ -93,8 +110,11 @@ class Reply final : public ReplySink {
   Status status_kind_ = Status::kOfEngine;
   std::optional<Done> pending_;  // A batch's last DONE, until what follows is known.
   std::optional<std::int32_t> return_status_;
-  std::vector<std::string> output_names_;
+  std::size_t first_index_ = 0;
+  std::vector<Parameter> parameters_;
   std::vector<std::string> return_values_;  // As tokens.
+  const EngineSession* session_ = nullptr;
+  std::string collation_name_;  // As the client knows it.
   bool error_since_done_ = false;
   std::int32_t last_error_ = 0;  // Of this batch or call; 0: none.
   bool context_message_sent_ = false;

@@ -41,14 +41,12 @@ class ThreadedServer final : public Server {
     Served& served = served_.emplace_back();
     served.connection =
         std::make_unique<Connection>(std::move(transport), *context_, spid);
-    served.thread = std::thread([&served] {
-      try {
-        served.connection->Run();
-      } catch (...) {  // Memory ran out: this client's connection ends, no other.
-        served.connection->Close();
-      }
-      served.finished = true;
-    });
+    try {
+      served.thread = std::thread([&served] { Run(served); });
+    } catch (...) {
+      served_.pop_back();
+      throw;
+    }
   }
 
   void Stop() override {
@@ -76,11 +74,23 @@ class ThreadedServer final : public Server {
     std::thread thread;
   };
 
+  static void Run(Served& served) {
+    try {
+      served.connection->Run();
+    } catch (...) {  // Memory ran out: this client's connection ends, no other.
+      served.connection->Close();
+    }
+    served.finished = true;
+  }
+
   void AcceptAll() {
     for (;;) {
       Result<std::unique_ptr<net::Transport>> transport = listener_->Accept();
       if (!transport.ok()) return;
-      Serve(std::move(transport).value());
+      try {
+        Serve(std::move(transport).value());
+      } catch (...) {  // No thread or memory for one more client: it is turned away.
+      }
     }
   }
 

@@ -50,6 +50,10 @@ class FakeSession final : public EngineSession {
       sink.SendMessage({5701, 2, 0, "Changed database context to 'other'.", "", 1});
       database_ = "other";
       sink.StatementDone(std::nullopt, 0);
+    } else if (sql == "greek") {
+      sink.DatabaseChanged(database_, "greek");
+      collation_ = "Greek_CI_AS";
+      Batch("rows", sink);
     } else if (sql == "begin") {
       BeginTransaction(std::nullopt, sink);
       sink.StatementDone(std::nullopt, 0);
@@ -446,6 +450,15 @@ std::string TextParameter(std::u16string_view text) {
   return ToHex(bytes.bytes());
 }
 
+TEST(ServerRequests, TellsTheCollationOfANewDatabase) {
+  const auto server = StartServer();
+  RawClient client = LoggedInClient(*server);
+  client.SendBatch(u"greek");
+  EXPECT_THAT(client.ReadTokens(),
+              ElementsAre("ENVCHANGE 1 greek", "INFO 5701", "ENVCHANGE 7 0804D00000",
+                          "COLMETADATA a", "ROW 1", "ROW 2", "DONE 16 2"));
+}
+
 TEST(ServerCalls, ExecuteSqlBindsByDeclaration) {
   const auto server = StartServer();
   RawClient client = LoggedInClient(*server);
@@ -454,7 +467,7 @@ TEST(ServerCalls, ExecuteSqlBindsByDeclaration) {
                   "00 00 26 08 08 0500000000000000" + "00 01 26 04 04 06000000");
   EXPECT_THAT(client.ReadTokens(),
               ElementsAre("COLMETADATA @a @b", "ROW 5 6", "DONEINPROC 17 1",
-                          "RETURNSTATUS 0", "RETURNVALUE 1 @b 6", "DONEPROC 0 0"));
+                          "RETURNSTATUS 0", "RETURNVALUE 3 @b 6", "DONEPROC 0 0"));
   // By name, with a schema, without parameters.
   client.SendCall("0D00 " +
                   ToHex(std::string("s\0y\0s\0.\0[\0s\0p\0_\0e\0x\0e\0c\0u\0", 26)) +
@@ -603,6 +616,15 @@ TEST(ServerRobustness, BadRequestsEndTheConnection) {
     EXPECT_EQ(client.ReadTokens(), Lines{"CLOSED"}) << c.name;
   }
   EXPECT_EQ(server->counters().malformed, 5u);
+}
+
+TEST(ServerRobustness, NothingLargeIsTakenBeforeTheLogin) {
+  const auto server = StartServer();
+  RawClient client = Connect(*server);
+  client.SendPrelogin(kNoTls);
+  client.ReadMessage();
+  client.Send(0x10, std::string(300'000, 'x'));
+  EXPECT_EQ(client.ReadTokens(), Lines{"CLOSED"});
 }
 
 TEST(ServerRobustness, StopEndsAllConnections) {
