@@ -351,15 +351,15 @@ TEST_F(DeltaLakeTest, DeltasOwnPropertiesAreNotSet) {
 TEST_F(DeltaLakeTest, LongRowsBecomeSeveralRowGroupsAndStayWhole) {
   Create(kNames);
   std::vector<columns::RecordBatch> batches;
-  for (int i = 0; i < 10; ++i) batches.push_back(*Names(5, 2 << 20)->Next().value());
+  for (int i = 0; i < 8; ++i) batches.push_back(*Names(5, 1 << 20)->Next().value());
   const auto result = Append(
       lake_,
       columns::ReadBatches(std::make_shared<const Schema>(kNames), std::move(batches)));
   ASSERT_TRUE(result.ok()) << result.error().Text();
-  EXPECT_EQ(result.value().row_count, 50);
+  EXPECT_EQ(result.value().row_count, 40);
   const auto rows = RowsOf(lake_, location_, {});
-  ASSERT_EQ(rows.size(), 50u);
-  for (const std::string& row : rows) EXPECT_EQ(row.size(), (2u << 20) + 1);
+  ASSERT_EQ(rows.size(), 40u);
+  for (const std::string& row : rows) EXPECT_EQ(row.size(), (1u << 20) + 1);
 }
 
 }  // namespace
