@@ -20,6 +20,7 @@ Result<std::vector<columns::RecordBatch>> Collect(Session& session,
                                                   std::int64_t row_count_max) {
   BatchLimits limits;
   limits.row_count_max = row_count_max;
+  limits.reply_size_bytes_max = kCollectSizeBytesMax;
   TRY_ASSIGN(const auto reply, session.Execute(request, limits));
   std::vector<columns::RecordBatch> results;
   while (true) {
@@ -32,7 +33,7 @@ Result<std::vector<columns::RecordBatch>> Collect(Session& session,
     }
     TRY_ASSIGN(const auto more, reply->NextBatch());
     if (more) {
-      return Error(ErrorId::kInternalError)
+      return Error(ErrorId::kTdsLimitExceeded)
           .With("why", "an answer with more rows than its question allows")
           .With("row_count_max", std::to_string(row_count_max));
     }

@@ -32,6 +32,8 @@ struct Request {
 struct BatchLimits {
   std::int64_t row_count_max = kBatchRowCountDefault;
   std::size_t size_bytes_max = kBatchSizeBytesMax;
+  // How much the whole reply may take on the wire; absent: as much as there is.
+  std::optional<std::uint64_t> reply_size_bytes_max = std::nullopt;
 };
 
 class Session;
@@ -92,7 +94,9 @@ class Session {
 };
 
 // Runs `request` and collects every result set whole; for small answers (catalogue, max
-// LSN). A result set with more than `row_count_max` rows is InternalError.
+// LSN). A reply beyond kCollectSizeBytesMax or a result set with more than
+// `row_count_max` rows is TdsLimitExceeded.
+inline constexpr std::uint64_t kCollectSizeBytesMax = 16u << 20;
 Result<std::vector<columns::RecordBatch>> Collect(Session& session,
                                                   const Request& request,
                                                   std::int64_t row_count_max = 100'000);

@@ -137,7 +137,7 @@ TEST(Session, CollectGivesEveryResultSetAlsoEmptyOnes) {
   EXPECT_EQ(results.value()[2].row_count, 2);
   const auto too_many = Collect(*session, {"SELECT 1", {}}, 2);
   ASSERT_FALSE(too_many.ok());
-  EXPECT_EQ(too_many.error().id(), ErrorId::kInternalError);
+  EXPECT_EQ(too_many.error().id(), ErrorId::kTdsLimitExceeded);
 }
 
 TEST(Session, ARequestIsCutIntoPacketsOfTheAgreedSize) {
@@ -427,6 +427,44 @@ TEST(Session, AnErrorWhoseReplyDoesNotEndIsStillTheOutcome) {
     const auto session = Session::Open(Options(), server.dialer(), clock).value();
     EXPECT_EQ(Collect(*session, {"x", {}}).error().id(), ErrorId::kPermissionDenied);
     EXPECT_FALSE(session->clean());
+  }
+}
+
+TEST(Session, ARepliesEndlessPartsMeetLimits) {
+  const std::pair<const char*, Wire> cases[] = {
+      {"messages", ErrorToken(1, "x", 0, 0xAB)},
+      {"ends of statements", Done(1)},
+      {"result sets", Join(kMetadata, Done(1))},
+      {"columns without rows", kMetadata},
+      {"rows", kRow},
+  };
+  for (const auto& [name, part] : cases) {
+    for (const bool collected : {true, false}) {
+      SCOPED_TRACE(testing::Message() << name << (collected ? ", collected" : ""));
+      const bool rows = std::string_view(name) == "rows";
+      if (rows && !collected) continue;  // Rows alone may be as many as there are.
+      ManualClock clock(0);
+      ScriptedServer server([&part = part](auto client) {
+        if (!LogInClear(*client)) return;
+        ReadMessage(*client);
+        Wire parts;
+        while (parts.size() < 3000) parts = Join(parts, part);
+        Send(*client, Packet(tds::PacketType::kReply, kMetadata, true));
+        while (client->Write(Packet(tds::PacketType::kReply, parts, true)).ok()) {
+        }
+      });
+      const auto session = Session::Open(Options(), server.dialer(), clock).value();
+      Status outcome = Unit{};
+      if (collected) {
+        const auto results = Collect(*session, {"x", {}}, rows ? 1'000'000'000 : 10);
+        if (!results.ok()) outcome = results.error();
+      } else {
+        outcome = session->Execute({"x", {}}, {}).value()->Finish();
+      }
+      ASSERT_FALSE(outcome.ok());
+      EXPECT_EQ(outcome.error().id(), ErrorId::kTdsLimitExceeded);
+      EXPECT_FALSE(session->clean());
+    }
   }
 }
 

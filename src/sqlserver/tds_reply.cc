@@ -6,6 +6,9 @@ namespace {
 // How much is read on after a failure before the session is given up instead.
 constexpr std::uint64_t kDrainSizeBytesMax = 4u << 20;
 
+// Result sets, DONEs and messages of one reply.
+constexpr int kEventCountMax = 100'000;
+
 tds::ReplyLimits Limits(const BatchLimits& limits) {
   return {limits.row_count_max, limits.size_bytes_max};
 }
@@ -43,6 +46,15 @@ void TdsReply::Drain() {
   session_.Close();
 }
 
+Status TdsReply::CountEvent(const tds::ReplyEvent& event) {
+  if (std::holds_alternative<tds::BatchReady>(event)) return Unit{};
+  if (++event_count_ <= kEventCountMax) return Unit{};
+  session_.Close();
+  return Error(ErrorId::kTdsLimitExceeded)
+      .With("during", "a reply")
+      .With("limit_tokens", std::to_string(kEventCountMax));
+}
+
 Status TdsReply::Failed(Error error) {
   failure_ = std::move(error);
   ended_ = true;
@@ -61,6 +73,8 @@ Result<std::optional<tds::ReplyEvent>> TdsReply::Step() {
       if (failure_) return *failure_;
       return std::optional<tds::ReplyEvent>{};
     }
+    const auto counted = CountEvent(*event.value());
+    if (!counted.ok()) return Failed(counted.error()).error();
     // What a cancelled request still sends is read, and dropped.
     if (session_.attention_sent_) continue;
     if (const auto* token = std::get_if<tds::Token>(&*event.value())) {

@@ -50,6 +50,8 @@ Result<std::unique_ptr<Reply>> TdsSession::Execute(const Request& request,
   attention_sent_ = false;
   attention_acknowledged_ = false;
   end_deadline_ns_.reset();
+  received_bytes_ = 0;
+  reply_size_bytes_max_ = limits.reply_size_bytes_max;
   connection_.reader.BeginMessage();
   state_ = State::kReading;
   connection_.transport->SetTimeLimitMs(silence_timeout_ms_);
@@ -98,7 +100,12 @@ Status TdsSession::Receive() {
     const auto received = ReceiveInto(*connection_.transport, connection_.reader);
     if (received.ok()) {
       received_bytes_ += received.value();
-      return Unit{};
+      if (!reply_size_bytes_max_ || received_bytes_ <= *reply_size_bytes_max_) {
+        return Unit{};
+      }
+      return Error(ErrorId::kTdsLimitExceeded)
+          .With("during", "a reply")
+          .With("limit_bytes", std::to_string(*reply_size_bytes_max_));
     }
     if (received.error().id() != ErrorId::kTimedOut) return received.error();
   }

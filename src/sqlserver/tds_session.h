@@ -61,7 +61,8 @@ class TdsSession final : public Session {
   bool attention_sent_ = false;
   bool attention_acknowledged_ = false;
   std::optional<std::int64_t> end_deadline_ns_;  // When the reply must have ended.
-  std::uint64_t received_bytes_ = 0;
+  std::uint64_t received_bytes_ = 0;             // Since the request was sent.
+  std::optional<std::uint64_t> reply_size_bytes_max_;
 };
 
 class TdsReply final : public Reply {
@@ -81,11 +82,15 @@ class TdsReply final : public Reply {
   // the session stays usable; closes it where that takes too much.
   void Drain();
   void Take(const tds::Token& token);
+  // Errors: TdsLimitExceeded for a reply that has more events other than rows than any
+  // request of the product can cause.
+  Status CountEvent(const tds::ReplyEvent& event);
 
   TdsSession& session_;
   tds::ReplyDecoder decoder_;
   bool in_result_ = false;
   bool ended_ = false;
+  int event_count_ = 0;                            // Other than rows.
   std::optional<columns::SchemaPtr> next_schema_;  // Seen before it was asked for.
   std::optional<Error> failure_;
 };
