@@ -132,7 +132,16 @@ def script(path: str, *fixed) -> Callable[[list[str]], int]:
     return command
 
 
+def latency(words: list[str]) -> int:
+    def work() -> int:
+        dev_build.build("build", "release")
+        return dev_run.show([dev_paths.program("bench/latency_bench"), *words])
+
+    return attempt(work)
+
+
 BENCHES = {
+    "latency": latency,
     "read": script("bench/read.py"),
     "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),
 }
