@@ -19,9 +19,11 @@ Result<std::vector<ResultSet>> Ask(sqlserver::Session& session,
                                    const sqlserver::Request& request,
                                    std::size_t set_count) {
   constexpr std::int64_t kRowCountMax = 100'000;
+  sqlserver::BatchLimits limits;
+  limits.reply_size_bytes_max = sqlserver::kCollectSizeBytesMax;
   std::vector<ResultSet> sets;
   TRY_ASSIGN(const std::unique_ptr<sqlserver::Reply> reply,
-             session.Execute(request, {}));
+             session.Execute(request, limits));
   while (true) {
     TRY_ASSIGN(std::optional<columns::SchemaPtr> schema, reply->NextResult());
     if (!schema) break;
@@ -31,7 +33,7 @@ Result<std::vector<ResultSet>> Ask(sqlserver::Session& session,
       if (!batch) break;
       if (batch->row_count != 0) set.batches.push_back(*std::move(batch));
       if (set.row_count() > kRowCountMax) {
-        return Error(ErrorId::kInternalError)
+        return Error(ErrorId::kTdsLimitExceeded)
             .With("reason", "a small answer is not small");
       }
     }
@@ -39,7 +41,7 @@ Result<std::vector<ResultSet>> Ask(sqlserver::Session& session,
   }
   TRY(reply->Finish());
   if (sets.size() < set_count) {
-    return Error(ErrorId::kInternalError)
+    return Error(ErrorId::kTdsMalformed)
         .With("reason", "an answer is incomplete")
         .With("expected", std::to_string(set_count))
         .With("got", std::to_string(sets.size()));

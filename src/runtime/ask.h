@@ -22,7 +22,7 @@ struct ResultSet {
 };
 
 // The result sets of `request`, at least `set_count` of them. Errors: the session's;
-// InternalError for fewer sets or for an answer that is not small.
+// TdsMalformed for fewer sets, TdsLimitExceeded for an answer that is not small.
 Result<std::vector<ResultSet>> Ask(sqlserver::Session& session,
                                    const sqlserver::Request& request,
                                    std::size_t set_count);
