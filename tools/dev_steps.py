@@ -91,6 +91,8 @@ STEPS = [
     Step("tools", "the tools' own tests", tools_tests),
     Step("build release", "everything, optimised", release_build),
     Step("unit", "unit tests, optimised", ctest("release", "-L", "^unit$")),
+    Step("e2e", "the product against the simulator, in one process",
+         ctest("release", "-L", "^sim$")),
     Step("build dev", "everything, with ASan and UBSan", dev_preset_build),
     Step("unit sanitized", "unit tests and fuzz corpus under ASan and UBSan",
          ctest("dev", "-L", "^unit$")),
@@ -107,6 +109,7 @@ STEPS = [
          counted(ROOT / "tests/faults/faults.py", "--program", PROGRAM)),
     Step("hostile", "servers that lie",
          counted(ROOT / "tests/hostile/hostile.py", "--program", PROGRAM)),
-    Step("crash", "stopped at every operation and by seeded kills",
-         counted(ROOT / "tests/crash/crash.py", "--program", PROGRAM)),
+    Step("crash", "stopped at every 5th operation and by 20 kills; ./dev crash does all",
+         counted(ROOT / "tests/crash/crash.py", "--program", PROGRAM, "--stride", "5",
+                 "--kills", "20")),
 ]
