@@ -22,11 +22,13 @@ class Buffer {
   Buffer(Buffer&& other) noexcept
       : bytes_(std::exchange(other.bytes_, nullptr)),
         size_(std::exchange(other.size_, 0)),
-        capacity_(std::exchange(other.capacity_, 0)) {}
+        capacity_(std::exchange(other.capacity_, 0)),
+        skew_(std::exchange(other.skew_, 0)) {}
   Buffer& operator=(Buffer&& other) noexcept {
     std::swap(bytes_, other.bytes_);
     std::swap(size_, other.size_);
     std::swap(capacity_, other.capacity_);
+    std::swap(skew_, other.skew_);
     return *this;
   }
   ~Buffer() { Free(); }
@@ -53,10 +55,15 @@ class Buffer {
  private:
   void Grow(std::size_t count);
   void Free();
+  void FreeHeap();
 
   std::uint8_t* bytes_ = nullptr;
   std::size_t size_ = 0;
   std::size_t capacity_ = 0;  // From kMappedSizeBytesMin on: mapped pages, else heap.
+  // Of the heap: bytes between the allocation and bytes_. The columns of a batch are
+  // written side by side; were all of them at the same place within a page, they would
+  // fight for the same few lines of the cache.
+  std::size_t skew_ = 0;
 };
 
 }  // namespace mssql_cdc::columns

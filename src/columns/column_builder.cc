@@ -168,9 +168,13 @@ Column ColumnBuilder::Finish() {
 
 Column ColumnAccess::Finish(ColumnBuilder& builder, std::int64_t row_count, Raw& raw) {
   std::int64_t valid_count = 0;
-  for (std::int64_t i = 0; i < row_count / 8; ++i) {
-    valid_count += std::popcount(raw.validity[i]);
+  std::int64_t byte = 0;
+  for (; byte + 8 <= row_count / 8; byte += 8) {
+    std::uint64_t word;
+    std::memcpy(&word, raw.validity + byte, sizeof(word));
+    valid_count += word == ~std::uint64_t{0} ? 64 : std::popcount(word);
   }
+  for (; byte < row_count / 8; ++byte) valid_count += std::popcount(raw.validity[byte]);
   if (row_count % 8 != 0) {
     const unsigned last = raw.validity[row_count / 8] & ((1u << (row_count % 8)) - 1);
     valid_count += std::popcount(last);

@@ -147,7 +147,7 @@ template <std::size_t kSize>
     const std::uint64_t magnitude =
         kSize == 5 ? Load<std::uint32_t>(at + 1) : Load<std::uint64_t>(at + 1);
     Store(column, row, Signed(magnitude, sign));
-    return sign <= 1 && magnitude <= column.magnitude_max;
+    return sign <= 1 && magnitude <= column.magnitude_max_low;
   } else {
     const std::uint64_t low = Load<std::uint64_t>(at + 1);
     const std::uint64_t high =
@@ -276,8 +276,9 @@ template <Op kOp>
 [[gnu::always_inline]] inline bool NarrowShort(const std::uint8_t* in,
                                                std::size_t unit_count,
                                                std::uint8_t* out) {
-  std::uint64_t wide = Narrow16(in, out);
-  if (unit_count > 16) wide |= std::uint64_t{Narrow16(in + 32, out + 16)} << 16;
+  // Both halves, always: whether there is a second one could not be predicted.
+  const std::uint64_t wide =
+      Narrow16(in, out) | std::uint64_t{Narrow16(in + 32, out + 16)} << 16;
   return (wide & ((std::uint64_t{1} << unit_count) - 1)) == 0;
 }
 

@@ -184,6 +184,8 @@ Status AddColumn(const WireColumn& wire, columns::Schema& schema, RowPlan& plan)
   column.op = OpOf(wire.type, column.codec.encoding);
   column.kind = type->kind;
   column.magnitude_max = PowerOfTen(wire.type.precision) - 1;
+  column.magnitude_max_low = static_cast<std::uint64_t>(
+      std::min<unsigned __int128>(column.magnitude_max, UINT64_MAX));
   column.type = wire.type;
   plan.columns.push_back(std::move(column));
   plan.row_width_bytes += WidthBytes(type->kind) + 1;

@@ -70,6 +70,7 @@ struct PlannedColumn {
   bool nullable = true;
   Op op = Op::kCopy4;
   columns::Kind kind = columns::Kind::kInt32;
+  std::uint64_t magnitude_max_low = 0;  // The next, or the largest 64-bit number.
   unsigned __int128 magnitude_max = 0;  // Of decimals: 10^precision - 1.
   // Cold.
   TextCodec codec;
