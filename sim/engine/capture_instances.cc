@@ -28,7 +28,7 @@ TableMeta MappingTable(Catalog& catalog, const std::string& create_date) {
   AddColumn(table, PlainColumn("start_lsn", BinaryType(10), false));
   AddColumn(table, PlainColumn("tran_begin_time", DateTimeType(), true));
   AddColumn(table, PlainColumn("tran_end_time", DateTimeType(), true));
-  AddColumn(table, PlainColumn("tran_id", VarBinaryType(10), true));
+  AddColumn(table, PlainColumn("tran_id", VarBinaryOf(10), true));
   AddColumn(table, PlainColumn("tran_begin_lsn", BinaryType(10), true));
   IndexMeta clustered;
   clustered.index_id = 1;
@@ -58,7 +58,7 @@ TableMeta ChangeTable(Catalog& catalog, const CaptureInstance& instance,
   AddColumn(table, PlainColumn("__$end_lsn", BinaryType(10), true));
   AddColumn(table, PlainColumn("__$seqval", BinaryType(10), false));
   AddColumn(table, PlainColumn("__$operation", IntType(), false));
-  AddColumn(table, PlainColumn("__$update_mask", VarBinaryType(128), true));
+  AddColumn(table, PlainColumn("__$update_mask", VarBinaryOf(128), true));
   for (const CapturedColumn& captured : instance.columns) {
     const ColumnMeta& column = *source.ColumnById(captured.column_id);
     SqlType type = column.type;

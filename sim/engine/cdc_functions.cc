@@ -347,7 +347,7 @@ std::optional<ScalarFunction> CdcFunction(Session& session, const std::string& n
   }
   if (name == "fn_cdc_is_bit_set") {
     return Function(
-        {IntType(), VarBinaryType(128)}, BitType(), [](Arguments arguments) {
+        {IntType(), VarBinaryOf(128)}, BitType(), [](Arguments arguments) {
           std::optional<std::int64_t> position;
           if (arguments[0]) {
             const auto* integer = std::get_if<std::int64_t>(&arguments[0]->value.held);
@@ -357,7 +357,7 @@ std::optional<ScalarFunction> CdcFunction(Session& session, const std::string& n
         });
   }
   if (name == "fn_cdc_has_column_changed") {
-    return Function({SysName(), SysName(), VarBinaryType(128)}, BitType(),
+    return Function({SysName(), SysName(), VarBinaryOf(128)}, BitType(),
                     [&session](Arguments arguments) {
                       const auto ordinal =
                           ColumnOrdinal(session, TextArgument(arguments[0]),

@@ -181,8 +181,7 @@ SqlType IntType() { return Of(TypeId::kInt); }
 SqlType BitType() { return Of(TypeId::kBit); }
 SqlType BigIntType() { return Of(TypeId::kBigInt); }
 SqlType BinaryType(std::int32_t length) { return Of(TypeId::kBinary, length); }
-SqlType VarBinaryType(std::int32_t length) { return Of(TypeId::kVarBinary, length); }
-SqlType NVarCharType(std::int32_t length) { return Of(TypeId::kNVarChar, length); }
+SqlType VarBinaryOf(std::int32_t length) { return Of(TypeId::kVarBinary, length); }
 SqlType DateTimeType() { return Of(TypeId::kDateTime); }
 
 }  // namespace mssql_cdc::sim

@@ -32,8 +32,7 @@ SqlType IntType();
 SqlType BitType();
 SqlType BigIntType();
 SqlType BinaryType(std::int32_t length);
-SqlType VarBinaryType(std::int32_t length);
-SqlType NVarCharType(std::int32_t length);
+SqlType VarBinaryOf(std::int32_t length);
 SqlType DateTimeType();
 
 }  // namespace mssql_cdc::sim
