@@ -52,6 +52,7 @@ def run(name: str, command: list, *, check: bool = True, **extra) -> int:
         except FileNotFoundError:
             raise StepFailed(f"{words[0]} is not there") from None
         except subprocess.TimeoutExpired as late:
+            show_end(log)
             raise StepFailed(f"{words[0]} ran longer than {late.timeout} s") from None
     if check and code != 0:
         show_end(log)

@@ -59,7 +59,8 @@ def counted(*command) -> Callable[[str], Outcome]:
     """A program of ours whose last lines hold 'N passed, N failed'."""
 
     def work(name: str) -> Outcome:
-        code = dev_run.run(name, [dev_paths.venv_python(), *command], check=False)
+        code = dev_run.run(name, [dev_paths.venv_python(), *command], check=False,
+                           timeout=PROGRAM_SECONDS_MAX)
         outcome = closing_count(name)
         if code != 0 and outcome.failed == 0:
             outcome.failed = 1
@@ -71,6 +72,7 @@ def counted(*command) -> Callable[[str], Outcome]:
 
 
 PROGRAM = dev_paths.program("mssql-cdc")
+PROGRAM_SECONDS_MAX = 1200
 
 
 def closing_count(name: str) -> Outcome:
