@@ -143,9 +143,9 @@ TEST(Login7, RefusesBrokenFeatureLists) {
   for (const char* hex :
        {"0A FFFFFFFF 01 FF", "0A 01000000 01", "0A 0100", "",
         "02 13000000 03 FFFFFFFF 00 FF", "02 00000000 FF", "02 01000000 07 FF"}) {
-    auto body = Login7Bytes("", FromHex(hex));
+    const auto whole = Login7Bytes("", FromHex(hex));
     // The texts behind the list would be read as more of it: cut them off.
-    body.resize(body.size() - 2 * (3 + 5));
+    std::vector<std::uint8_t> body(whole.begin(), whole.end() - 2 * (3 + 5));
     body[60] = body[62] = body[68] = body[70] = 0;
     const auto size = static_cast<std::uint32_t>(body.size());
     body[0] = static_cast<std::uint8_t>(size);

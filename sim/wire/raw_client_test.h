@@ -210,17 +210,8 @@ class RawClient {
         return text + ' ' + OneValue(reader, type);
       }
       case 0xAA:
-      case 0xAB: {
-        reader.U16();
-        std::string text = token == 0xAA ? "ERROR " : "INFO ";
-        text += std::to_string(reader.I32());
-        reader.U16();
-        Text(reader, reader.U16());
-        Text(reader, reader.U8());
-        Text(reader, reader.U8());
-        reader.I32();
-        return text;
-      }
+      case 0xAB:
+        return (token == 0xAA ? "ERROR " : "INFO ") + ServerMessage(reader);
       case 0xFD:
       case 0xFE:
       case 0xFF: {
@@ -253,6 +244,18 @@ class RawClient {
         reader.Fail();
         return "UNKNOWN " + std::to_string(token);
     }
+  }
+
+  // The number of an ERROR or INFO.
+  static std::string ServerMessage(ByteReader& reader) {
+    reader.U16();
+    const std::string number = std::to_string(reader.I32());
+    reader.U16();
+    Text(reader, reader.U16());
+    Text(reader, reader.U8());
+    Text(reader, reader.U8());
+    reader.I32();
+    return number;
   }
 
   static std::string EnvChange(ByteReader& outer) {
