@@ -48,15 +48,29 @@ SnapshotEvent Event(const char* event, const char* app_id, const char* lsn,
   return {event, app_id, cdc::Lsn::Parse(lsn).value(), std::nullopt, rows, detail};
 }
 
-TEST(PlanBootstrap, Table) {
+struct BootstrapRow {
+  const char* when;
+  std::optional<cdc::Offset> in_target;
+  std::vector<SnapshotEvent> events;
+  std::optional<BootstrapPlan> plan;  // nullopt: SnapshotModeLocked.
+};
+
+void ExpectPlans(const std::vector<BootstrapRow>& rows) {
+  for (const BootstrapRow& row : rows) {
+    SCOPED_TRACE(row.when);
+    const Result<BootstrapPlan> plan = PlanBootstrap({"a", row.in_target, row.events});
+    ASSERT_EQ(plan.ok(), row.plan.has_value());
+    if (plan.ok()) {
+      EXPECT_EQ(plan.value(), *row.plan);
+    } else {
+      EXPECT_EQ(plan.error().id(), ErrorId::kSnapshotModeLocked);
+    }
+  }
+}
+
+TEST(PlanBootstrap, FindsWhatAWholeSnapshotLeft) {
   const char* kFull = R"({"mode": "full"})";
-  const char* kChunked = R"({"mode": "chunked"})";
-  const struct {
-    const char* when;
-    std::optional<cdc::Offset> in_target;
-    std::vector<SnapshotEvent> events;
-    std::optional<BootstrapPlan> plan;  // nullopt: SnapshotModeLocked.
-  } kRows[] = {
+  ExpectPlans({
       {"nothing yet", std::nullopt, {}, TakeSnapshot{}},
       {"killed while it was read",
        std::nullopt,
@@ -82,6 +96,12 @@ TEST(PlanBootstrap, Table) {
        std::nullopt,
        {Event("bootstrap", "b", "10", 0, "")},
        TakeSnapshot{}},
+  });
+}
+
+TEST(PlanBootstrap, LeavesChunkedSnapshotsToTheirOwnMode) {
+  const char* kChunked = R"({"mode": "chunked"})";
+  ExpectPlans({
       {"a chunked one is open",
        std::nullopt,
        {Event("snapshot_open", "a", "10", 0, kChunked)},
@@ -99,17 +119,7 @@ TEST(PlanBootstrap, Table) {
        std::nullopt,
        {Event("snapshot_open", "ab", "10", 0, kChunked)},
        TakeSnapshot{}},
-  };
-  for (const auto& row : kRows) {
-    SCOPED_TRACE(row.when);
-    const Result<BootstrapPlan> plan = PlanBootstrap({"a", row.in_target, row.events});
-    ASSERT_EQ(plan.ok(), row.plan.has_value());
-    if (plan.ok()) {
-      EXPECT_EQ(plan.value(), *row.plan);
-    } else {
-      EXPECT_EQ(plan.error().id(), ErrorId::kSnapshotModeLocked);
-    }
-  }
+  });
 }
 
 TEST(IsOfFamily, GenerationsAndNothingElse) {

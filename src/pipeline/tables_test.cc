@@ -61,15 +61,18 @@ TEST(Tables, PlansTableIsBesideItsTarget) {
   EXPECT_EQ(PlansTableOf("bronze.`my orders`"), "bronze.`my orders_snapshot_plans`");
 }
 
+// What a facts table is before its first migration.
+columns::Schema OldestFacts() {
+  const columns::Schema facts = FactsTable().schema;
+  columns::Schema schema;
+  for (std::size_t i = 0; i < 12; ++i) schema.fields.push_back(facts.fields[i]);
+  schema.fields.push_back(facts.fields[27]);
+  schema.fields.push_back(facts.fields[28]);
+  return schema;
+}
+
 TEST(PlanMigration, BringsATableOfAnyAgeUpToDate) {
-  columns::Schema facts = FactsTable().schema;
-  const auto first_form = [&] {
-    columns::Schema schema;
-    for (std::size_t i = 0; i < 12; ++i) schema.fields.push_back(facts.fields[i]);
-    schema.fields.push_back(facts.fields[27]);
-    schema.fields.push_back(facts.fields[28]);
-    return schema;
-  }();
+  const columns::Schema facts = FactsTable().schema;
   const struct {
     const char* when;
     TableKind kind;
@@ -77,7 +80,7 @@ TEST(PlanMigration, BringsATableOfAnyAgeUpToDate) {
     columns::Schema schema;
     int added;  // -1: nothing to do, -2: refused.
   } kRows[] = {
-      {"facts as first made", TableKind::kFacts, {}, first_form, 15},
+      {"facts as first made", TableKind::kFacts, {}, OldestFacts(), 15},
       {"facts at version 4",
        TableKind::kFacts,
        {{"mssql_cdc.schema_version", "4"}},

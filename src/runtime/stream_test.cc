@@ -8,7 +8,7 @@
 #include "cdc/cells.h"
 #include "lake/memory_lake.h"
 #include "runtime/files.h"
-#include "runtime/scripted_server.h"
+#include "runtime/scripted_server_test.h"
 
 namespace mssql_cdc::runtime {
 namespace {

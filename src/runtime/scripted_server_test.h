@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/text.h"
 #include "cdc/lsn.h"
 #include "columns/batch.h"
 #include "runtime/session_pool.h"
@@ -59,6 +60,12 @@ struct ScriptedServer {
     commits.push_back({lsn, std::move(changes)});
   }
 };
+
+// The integer that begins at `position` of `text`; 0 if there is none.
+inline std::int64_t NumberAt(std::string_view text, std::size_t position) {
+  text.remove_prefix(position);
+  return ParseInt64(text.substr(0, text.find_first_not_of("-0123456789"))).value_or(0);
+}
 
 struct ScriptedSet {
   columns::SchemaPtr schema;
@@ -293,7 +300,7 @@ class ScriptedSession final : public sqlserver::Session {
     const std::size_t limit = request.sql.find("(SELECT TOP (");
     if (limit != std::string::npos) {
       const cdc::Lsn after = LsnOf(request, "@after");
-      const std::size_t count = std::stoul(request.sql.substr(limit + 13));
+      const auto count = static_cast<std::size_t>(NumberAt(request.sql, limit + 13));
       sets.push_back(Commit([&](const cdc::Lsn& lsn) { return after < lsn; }, count));
     }
     return sets;
@@ -343,7 +350,7 @@ class ScriptedSession final : public sqlserver::Session {
     const auto bound = [&](std::string_view comparison, std::int64_t otherwise) {
       const std::size_t position = sql.find(comparison);
       if (position == std::string::npos) return otherwise;
-      return std::int64_t{std::stol(sql.substr(position + comparison.size()))};
+      return NumberAt(sql, position + comparison.size());
     };
     const std::int64_t after = bound("[id] > ", INT64_MIN);
     const std::int64_t through = bound("[id] <= ", INT64_MAX);
