@@ -85,13 +85,12 @@ def check_open_ends(files: dict[str, str]) -> list[str]:
 
 def check_places(files: dict[str, str]) -> list[str]:
     """Finds paths of one machine and hosts of package registries."""
+    place = re.compile(r"(?<![\w.])(?:" + "|".join(map(re.escape, [*HOSTS, *PATHS])) + ")")
     return [
-        f"{path}:{number}: {place} belongs to one machine"
+        f"{path}:{text.count(chr(10), 0, found.start()) + 1}: {found[0]} belongs to one machine"
         for path, text in files.items()
         if not path.endswith(LOCK_FILES)
-        for number, line in enumerate(text.splitlines(), 1)
-        for place in [*HOSTS, *PATHS]
-        if re.search(rf"(?<![\w.]){re.escape(place)}", line)
+        for found in place.finditer(text)
     ]
 
 
