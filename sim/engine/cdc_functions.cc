@@ -346,15 +346,14 @@ std::optional<ScalarFunction> CdcFunction(Session& session, const std::string& n
     });
   }
   if (name == "fn_cdc_is_bit_set") {
-    return Function(
-        {IntType(), VarBinaryOf(128)}, BitType(), [](Arguments arguments) {
-          std::optional<std::int64_t> position;
-          if (arguments[0]) {
-            const auto* integer = std::get_if<std::int64_t>(&arguments[0]->value.held);
-            if (integer != nullptr) position = *integer;
-          }
-          return IsBitSet(position, arguments[1] ? arguments[1]->value : Value{});
-        });
+    return Function({IntType(), VarBinaryOf(128)}, BitType(), [](Arguments arguments) {
+      std::optional<std::int64_t> position;
+      if (arguments[0]) {
+        const auto* integer = std::get_if<std::int64_t>(&arguments[0]->value.held);
+        if (integer != nullptr) position = *integer;
+      }
+      return IsBitSet(position, arguments[1] ? arguments[1]->value : Value{});
+    });
   }
   if (name == "fn_cdc_has_column_changed") {
     return Function({SysName(), SysName(), VarBinaryOf(128)}, BitType(),
