@@ -12,9 +12,9 @@ namespace {
 using ast::BinaryOperator;
 
 // Functions whose first argument is the name of a date part.
-constexpr std::array kDatePartFunctions = std::to_array<std::string_view>(
-    {"DATEADD", "DATEDIFF", "DATEDIFF_BIG", "DATEPART", "DATENAME", "DATETRUNC",
-     "DATE_BUCKET"});
+constexpr std::array kDatePartFunctions =
+    std::to_array<std::string_view>({"DATEADD", "DATEDIFF", "DATEDIFF_BIG", "DATEPART",
+                                     "DATENAME", "DATETRUNC", "DATE_BUCKET"});
 
 // Functions that are written without parentheses.
 constexpr std::array kBareFunctions = std::to_array<std::string_view>(
@@ -135,9 +135,9 @@ ast::ExpressionPtr Parser::ParsePredicateTail(ast::ExpressionPtr left,
     BinaryOperator op;
   };
   static constexpr OperatorRow kComparisons[] = {
-      {"=", BinaryOperator::kEqual},       {"<>", BinaryOperator::kNotEqual},
-      {"!=", BinaryOperator::kNotEqual},   {"<", BinaryOperator::kLess},
-      {"<=", BinaryOperator::kLessOrEqual}, {">", BinaryOperator::kGreater},
+      {"=", BinaryOperator::kEqual},           {"<>", BinaryOperator::kNotEqual},
+      {"!=", BinaryOperator::kNotEqual},       {"<", BinaryOperator::kLess},
+      {"<=", BinaryOperator::kLessOrEqual},    {">", BinaryOperator::kGreater},
       {">=", BinaryOperator::kGreaterOrEqual}, {"!>", BinaryOperator::kLessOrEqual},
       {"!<", BinaryOperator::kGreaterOrEqual}};
   const std::int32_t line = left->line;
@@ -158,8 +158,8 @@ ast::ExpressionPtr Parser::ParsePredicateTail(ast::ExpressionPtr left,
     ExpectWord("NULL");
     return Make(begin, line, ast::IsNull{std::move(left), negated});
   }
-  const bool negated = IsWord("NOT") && (IsWord("LIKE", 1) || IsWord("IN", 1) ||
-                                         IsWord("BETWEEN", 1));
+  const bool negated =
+      IsWord("NOT") && (IsWord("LIKE", 1) || IsWord("IN", 1) || IsWord("BETWEEN", 1));
   if (negated) Next();
   if (AcceptWord("LIKE")) {
     ast::ExpressionPtr pattern = ParseExpression();
@@ -200,10 +200,10 @@ ast::ExpressionPtr Parser::ParseAdditive() {
     BinaryOperator op;
   };
   static constexpr OperatorRow kRows[] = {{"+", BinaryOperator::kAdd},
-                                  {"-", BinaryOperator::kSubtract},
-                                  {"&", BinaryOperator::kBitAnd},
-                                  {"|", BinaryOperator::kBitOr},
-                                  {"^", BinaryOperator::kBitXor}};
+                                          {"-", BinaryOperator::kSubtract},
+                                          {"&", BinaryOperator::kBitAnd},
+                                          {"|", BinaryOperator::kBitOr},
+                                          {"^", BinaryOperator::kBitXor}};
   const Token first = Peek();
   ast::ExpressionPtr left = ParseMultiplicative();
   for (bool found = true; found;) {
@@ -229,8 +229,8 @@ ast::ExpressionPtr Parser::ParseMultiplicative() {
     BinaryOperator op;
   };
   static constexpr OperatorRow kRows[] = {{"*", BinaryOperator::kMultiply},
-                                  {"/", BinaryOperator::kDivide},
-                                  {"%", BinaryOperator::kModulo}};
+                                          {"/", BinaryOperator::kDivide},
+                                          {"%", BinaryOperator::kModulo}};
   const Token first = Peek();
   ast::ExpressionPtr left = ParseUnary();
   for (bool found = true; found;) {
@@ -273,8 +273,9 @@ ast::ExpressionPtr Parser::ParsePostfix() {
                      ast::Collate{std::move(operand), std::move(collation)});
     } else if (AreWords({"AT", "TIME", "ZONE"})) {
       AcceptWords({"AT", "TIME", "ZONE"});
-      ast::ExpressionPtr zone = ParseUnary();
-      operand = Make(first.begin, first.line, ast::AtTimeZone{operand, std::move(zone)});
+      ast::ExpressionPtr zone = ParsePrimary();
+      operand =
+          Make(first.begin, first.line, ast::AtTimeZone{operand, std::move(zone)});
     } else {
       return operand;
     }
@@ -356,7 +357,6 @@ ast::ExpressionPtr Parser::ParseLiteral() {
     }
     case TokenKind::kFloat:
       literal.type.id = TypeId::kFloat;
-      literal.value.held = std::stod("0" + token.text + "0");
       if (token.text.find_first_of("eE") != std::string::npos) {
         // "1e" means 1e0; a digit appended to a written exponent would change it.
         const char last = token.text.back();
@@ -490,8 +490,8 @@ ast::ExpressionPtr Parser::ParseCall(std::vector<std::string> name, std::size_t 
     upper += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
   }
   const bool single = call.name.size() == 1;
-  if (single && std::find(kDatePartFunctions.begin(), kDatePartFunctions.end(), upper) !=
-                    kDatePartFunctions.end()) {
+  if (single && std::find(kDatePartFunctions.begin(), kDatePartFunctions.end(),
+                          upper) != kDatePartFunctions.end()) {
     call.date_part = LowerAscii(ParseName());
     if (IsSymbol(")")) Fail();
     ExpectSymbol(",");
