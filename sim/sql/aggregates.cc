@@ -142,8 +142,7 @@ class FoldingAccumulator final : public Accumulator {
         spec_.kind == AggregateKind::kStdevP || spec_.kind == AggregateKind::kVarP;
     const double divisor = whole ? n : n - 1;
     if (divisor <= 0) return Value();
-    const double variance =
-        std::max(0.0, (squares_ - double_ * double_ / n) / divisor);
+    const double variance = std::max(0.0, (squares_ - double_ * double_ / n) / divisor);
     const bool root =
         spec_.kind == AggregateKind::kStdev || spec_.kind == AggregateKind::kStdevP;
     Value value;
@@ -259,7 +258,9 @@ class Aggregate final : public Operator {
 class Window final : public Operator {
  public:
   Window(OperatorPtr input, std::vector<WindowSpec> windows, std::vector<Slot> slots)
-      : input_(std::move(input)), windows_(std::move(windows)), slots_(std::move(slots)) {}
+      : input_(std::move(input)),
+        windows_(std::move(windows)),
+        slots_(std::move(slots)) {}
 
   void Open(Context& context) override {
     rows_.clear();
@@ -293,7 +294,8 @@ class Window final : public Operator {
   };
 
   void Load(std::size_t row, Context& context) const {
-    for (std::size_t i = 0; i < slots_.size(); ++i) context.slots[slots_[i]] = rows_[row][i];
+    for (std::size_t i = 0; i < slots_.size(); ++i)
+      context.slots[slots_[i]] = rows_[row][i];
   }
 
   int ComparePartition(const WindowSpec& spec, const Keys& a, const Keys& b) const {
@@ -393,9 +395,9 @@ class Window final : public Operator {
           // The first `count % tiles` tiles hold one row more.
           const std::int64_t size = count / tiles, larger = count % tiles;
           const std::int64_t in_larger = larger * (size + 1);
-          value = IntegerValue(index < in_larger
-                                   ? index / (size + 1) + 1
-                                   : larger + (index - in_larger) / size + 1);
+          value =
+              IntegerValue(index < in_larger ? index / (size + 1) + 1
+                                             : larger + (index - in_larger) / size + 1);
           break;
         }
         case WindowKind::kLag:
@@ -435,7 +437,8 @@ class Window final : public Operator {
     }
     const auto at = static_cast<std::int64_t>(i) +
                     (spec.kind == WindowKind::kLag ? -distance : distance);
-    if (at < static_cast<std::int64_t>(first) || at >= static_cast<std::int64_t>(last)) {
+    if (at < static_cast<std::int64_t>(first) ||
+        at >= static_cast<std::int64_t>(last)) {
       return spec.default_value ? spec.default_value->Get(context) : Value();
     }
     Load(order_[static_cast<std::size_t>(at)], context);
@@ -456,24 +459,38 @@ class Window final : public Operator {
     std::size_t low = first;
     std::size_t high = last;
     switch (spec.first.kind) {
-      case Kind::kUnboundedPreceding: break;
-      case Kind::kPreceding: low = clamp(here - spec.first.offset); break;
-      case Kind::kFollowing: low = clamp(here + spec.first.offset); break;
+      case Kind::kUnboundedPreceding:
+        break;
+      case Kind::kPreceding:
+        low = clamp(here - spec.first.offset);
+        break;
+      case Kind::kFollowing:
+        low = clamp(here + spec.first.offset);
+        break;
       case Kind::kCurrentRow:
         low = i;
         while (!spec.rows && low > first && peers(low - 1, i)) --low;
         break;
-      case Kind::kUnboundedFollowing: low = last; break;
+      case Kind::kUnboundedFollowing:
+        low = last;
+        break;
     }
     switch (spec.last.kind) {
-      case Kind::kUnboundedFollowing: break;
-      case Kind::kPreceding: high = clamp(here - spec.last.offset + 1); break;
-      case Kind::kFollowing: high = clamp(here + spec.last.offset + 1); break;
+      case Kind::kUnboundedFollowing:
+        break;
+      case Kind::kPreceding:
+        high = clamp(here - spec.last.offset + 1);
+        break;
+      case Kind::kFollowing:
+        high = clamp(here + spec.last.offset + 1);
+        break;
       case Kind::kCurrentRow:
         high = i + 1;
         while (!spec.rows && high < last && peers(i, high)) ++high;
         break;
-      case Kind::kUnboundedPreceding: high = first; break;
+      case Kind::kUnboundedPreceding:
+        high = first;
+        break;
     }
     return {low, std::max(low, high)};
   }

@@ -14,8 +14,8 @@
 
 namespace mssql_cdc::sim {
 
-// A name of up to four parts, as written but without brackets or quotes. Empty parts are
-// those left out: "master..t" has database "master", schema "", object "t".
+// A name of up to four parts, as written but without brackets or quotes. Empty parts
+// are those left out: "master..t" has database "master", schema "", object "t".
 struct ObjectName {
   std::string server;
   std::string database;
@@ -41,7 +41,7 @@ using StatementPtr = std::shared_ptr<const Statement>;
 // A data type as written: int, nvarchar(max), decimal(18, 4), sysname.
 struct TypeName {
   std::string schema;
-  std::string name;  // Lower case.
+  std::string name;                     // Lower case.
   std::vector<std::int32_t> arguments;  // kMax for max.
   std::int32_t line = 1;
 };
@@ -68,9 +68,22 @@ struct Unary {
   ExpressionPtr operand;
 };
 enum class BinaryOperator : std::uint8_t {
-  kAdd, kSubtract, kMultiply, kDivide, kModulo, kBitAnd, kBitOr, kBitXor,
-  kEqual, kNotEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual,
-  kAnd, kOr,
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kModulo,
+  kBitAnd,
+  kBitOr,
+  kBitXor,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessOrEqual,
+  kGreater,
+  kGreaterOrEqual,
+  kAnd,
+  kOr,
 };
 struct Binary {
   BinaryOperator op;
@@ -120,7 +133,7 @@ struct Case {
 struct Convert {
   TypeName type;
   ExpressionPtr operand;
-  ExpressionPtr style;  // May be null.
+  ExpressionPtr style;   // May be null.
   bool attempt = false;  // The TRY_ forms.
 };
 struct Collate {
@@ -136,7 +149,11 @@ struct OrderItem {
 };
 struct FrameBound {
   enum class Kind : std::uint8_t {
-    kUnboundedPreceding, kPreceding, kCurrentRow, kFollowing, kUnboundedFollowing,
+    kUnboundedPreceding,
+    kPreceding,
+    kCurrentRow,
+    kFollowing,
+    kUnboundedFollowing,
   };
   Kind kind = Kind::kUnboundedPreceding;
   std::int64_t offset = 0;
@@ -156,17 +173,17 @@ struct Call {
   bool star = false;      // COUNT(*)
   bool distinct = false;  // COUNT(DISTINCT x)
   std::string date_part;
-  std::shared_ptr<const Window> over;           // May be null.
-  std::vector<OrderItem> within_group;          // STRING_AGG
+  std::shared_ptr<const Window> over;   // May be null.
+  std::vector<OrderItem> within_group;  // STRING_AGG
 };
 
 struct Expression {
   std::int32_t line = 1;
   // The text in the batch, for DEFAULT and computed columns.
   std::string text;
-  std::variant<Literal, DefaultKeyword, ColumnReference, Variable, GlobalVariable, Unary,
-               Binary, IsNull, Like, Between, InList, InSelect, Exists, Quantified,
-               ScalarSelect, Case, Convert, Collate, AtTimeZone, Call>
+  std::variant<Literal, DefaultKeyword, ColumnReference, Variable, GlobalVariable,
+               Unary, Binary, IsNull, Like, Between, InList, InSelect, Exists,
+               Quantified, ScalarSelect, Case, Convert, Collate, AtTimeZone, Call>
       node;
 };
 
@@ -193,7 +210,13 @@ struct ValuesTable {
   std::vector<std::vector<ExpressionPtr>> rows;
 };
 enum class JoinKind : std::uint8_t {
-  kInner, kLeft, kRight, kFull, kCross, kCrossApply, kOuterApply,
+  kInner,
+  kLeft,
+  kRight,
+  kFull,
+  kCross,
+  kCrossApply,
+  kOuterApply,
 };
 struct Join {
   JoinKind kind;
@@ -204,15 +227,16 @@ struct TableReference {
   std::int32_t line = 1;
   std::string alias;
   std::vector<std::string> column_aliases;
-  std::variant<NamedTable, VariableTable, FunctionTable, DerivedTable, ValuesTable, Join>
+  std::variant<NamedTable, VariableTable, FunctionTable, DerivedTable, ValuesTable,
+               Join>
       node;
 };
 
 struct SelectItem {
   ExpressionPtr expression;  // Null for a star.
   std::string alias;
-  std::vector<std::string> star_of;  // t.* has {"t"}.
-  std::string variable;              // SELECT @x = expression.
+  std::vector<std::string> star_of;                    // t.* has {"t"}.
+  std::string variable;                                // SELECT @x = expression.
   BinaryOperator assignment = BinaryOperator::kEqual;  // kAdd for +=, ...
   bool star = false;
   std::int32_t line = 1;
@@ -313,10 +337,10 @@ struct Delete {
 struct MergeAction {
   enum class When : std::uint8_t { kMatched, kNotMatched, kNotMatchedBySource };
   When when;
-  ExpressionPtr condition;  // May be null.
-  bool remove = false;      // DELETE
-  std::vector<Assignment> assignments;          // UPDATE SET
-  std::vector<std::string> insert_columns;      // INSERT (...)
+  ExpressionPtr condition;                  // May be null.
+  bool remove = false;                      // DELETE
+  std::vector<Assignment> assignments;      // UPDATE SET
+  std::vector<std::string> insert_columns;  // INSERT (...)
   std::vector<ExpressionPtr> insert_values;
 };
 struct Merge {
@@ -441,7 +465,7 @@ struct DropDatabase {
 };
 // ALTER DATABASE name SET option [value]: "ALLOW_SNAPSHOT_ISOLATION", "ON".
 struct AlterDatabase {
-  std::string name;  // Empty for CURRENT.
+  std::string name;    // Empty for CURRENT.
   std::string option;  // Upper case; COLLATE and MODIFY NAME come as such.
   std::string value;
 };
@@ -522,7 +546,7 @@ struct CreateModule {
   std::vector<ProcedureParameter> parameters;
   std::vector<std::string> columns;  // Of a view.
   std::string body;
-  SelectPtr view;  // Of a view.
+  SelectPtr view;    // Of a view.
   std::string text;  // The whole statement.
 };
 struct DropModule {
@@ -531,10 +555,10 @@ struct DropModule {
   bool if_exists = false;
 };
 using Definition =
-    std::variant<CreateTable, DropTable, AlterTable, TruncateTable, CreateIndex, DropIndex,
-                 CreateDatabase, DropDatabase, AlterDatabase, CreateSchema, DropSchema,
-                 CreateLogin, AlterLogin, DropLogin, CreateUser, DropUser, CreateRole,
-                 DropRole, AlterRole, Permission, CreateModule, DropModule>;
+    std::variant<CreateTable, DropTable, AlterTable, TruncateTable, CreateIndex,
+                 DropIndex, CreateDatabase, DropDatabase, AlterDatabase, CreateSchema,
+                 DropSchema, CreateLogin, AlterLogin, DropLogin, CreateUser, DropUser,
+                 CreateRole, DropRole, AlterRole, Permission, CreateModule, DropModule>;
 // With the statement's own text, which cdc.ddl_history shows.
 struct DefinitionStatement {
   Definition definition;
@@ -544,7 +568,7 @@ struct DefinitionStatement {
 // Control of flow, session, transactions.
 
 struct Argument {
-  std::string name;  // With @; empty if positional.
+  std::string name;     // With @; empty if positional.
   ExpressionPtr value;  // DefaultKeyword allowed.
   bool output = false;
 };
@@ -603,7 +627,7 @@ struct SetVariable {
 // SET option[, option] ON|OFF, SET LOCK_TIMEOUT 5, SET DATEFORMAT mdy, SET TRANSACTION
 // ISOLATION LEVEL x ("TRANSACTION ISOLATION LEVEL", value "READ COMMITTED").
 struct SetOption {
-  std::string name;  // Upper case.
+  std::string name;   // Upper case.
   std::string value;  // Upper case word or number; empty if `expression` is there.
   ExpressionPtr expression;
   std::optional<ObjectName> table;  // Of IDENTITY_INSERT.

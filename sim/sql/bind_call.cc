@@ -14,30 +14,34 @@ struct AggregateRow {
   std::string_view name;
   AggregateKind kind;
 };
-constexpr AggregateRow kAggregates[] = {
-    {"COUNT", AggregateKind::kCount},     {"COUNT_BIG", AggregateKind::kCount},
-    {"SUM", AggregateKind::kSum},         {"AVG", AggregateKind::kAverage},
-    {"MIN", AggregateKind::kMinimum},     {"MAX", AggregateKind::kMaximum},
-    {"STRING_AGG", AggregateKind::kStringAgg}, {"STDEV", AggregateKind::kStdev},
-    {"STDEVP", AggregateKind::kStdevP},   {"VAR", AggregateKind::kVar},
-    {"VARP", AggregateKind::kVarP},       {"CHECKSUM_AGG", AggregateKind::kChecksum}};
+constexpr AggregateRow kAggregates[] = {{"COUNT", AggregateKind::kCount},
+                                        {"COUNT_BIG", AggregateKind::kCount},
+                                        {"SUM", AggregateKind::kSum},
+                                        {"AVG", AggregateKind::kAverage},
+                                        {"MIN", AggregateKind::kMinimum},
+                                        {"MAX", AggregateKind::kMaximum},
+                                        {"STRING_AGG", AggregateKind::kStringAgg},
+                                        {"STDEV", AggregateKind::kStdev},
+                                        {"STDEVP", AggregateKind::kStdevP},
+                                        {"VAR", AggregateKind::kVar},
+                                        {"VARP", AggregateKind::kVarP},
+                                        {"CHECKSUM_AGG", AggregateKind::kChecksum}};
 
 struct WindowRow {
   std::string_view name;
   WindowKind kind;
   std::size_t argument_min, argument_max;
 };
-constexpr WindowRow kWindows[] = {
-    {"ROW_NUMBER", WindowKind::kRowNumber, 0, 0},
-    {"RANK", WindowKind::kRank, 0, 0},
-    {"DENSE_RANK", WindowKind::kDenseRank, 0, 0},
-    {"PERCENT_RANK", WindowKind::kPercentRank, 0, 0},
-    {"CUME_DIST", WindowKind::kCumeDist, 0, 0},
-    {"NTILE", WindowKind::kNtile, 1, 1},
-    {"LAG", WindowKind::kLag, 1, 3},
-    {"LEAD", WindowKind::kLead, 1, 3},
-    {"FIRST_VALUE", WindowKind::kFirstValue, 1, 1},
-    {"LAST_VALUE", WindowKind::kLastValue, 1, 1}};
+constexpr WindowRow kWindows[] = {{"ROW_NUMBER", WindowKind::kRowNumber, 0, 0},
+                                  {"RANK", WindowKind::kRank, 0, 0},
+                                  {"DENSE_RANK", WindowKind::kDenseRank, 0, 0},
+                                  {"PERCENT_RANK", WindowKind::kPercentRank, 0, 0},
+                                  {"CUME_DIST", WindowKind::kCumeDist, 0, 0},
+                                  {"NTILE", WindowKind::kNtile, 1, 1},
+                                  {"LAG", WindowKind::kLag, 1, 3},
+                                  {"LEAD", WindowKind::kLead, 1, 3},
+                                  {"FIRST_VALUE", WindowKind::kFirstValue, 1, 1},
+                                  {"LAST_VALUE", WindowKind::kLastValue, 1, 1}};
 
 const AggregateRow* FindAggregate(const std::string& upper) {
   for (const AggregateRow& row : kAggregates) {
@@ -110,7 +114,9 @@ void AnyChild(const ast::Expression& expression, bool& found) {
 
 }  // namespace
 
-bool IsAggregateName(const std::string& upper) { return FindAggregate(upper) != nullptr; }
+bool IsAggregateName(const std::string& upper) {
+  return FindAggregate(upper) != nullptr;
+}
 
 bool ContainsAggregate(const ast::Expression& expression) {
   if (const auto* call = std::get_if<ast::Call>(&expression.node)) {
@@ -135,9 +141,9 @@ Bound Binder::BindCall(const ast::ExpressionPtr& expression, const ast::Call& ca
              "The function '" + call.name[0] + "' must have an OVER clause.");
   }
   if (call.star || call.distinct) {
-    RaiseSql(102, 15, 1,
-             std::string("Incorrect syntax near '") + (call.star ? "*" : "distinct") +
-                 "'.");
+    RaiseSql(
+        102, 15, 1,
+        std::string("Incorrect syntax near '") + (call.star ? "*" : "distinct") + "'.");
   }
   const BuiltIn built_in = FindBuiltIn(upper);
   if (built_in == nullptr) return BindEngineFunction(call, scope);
@@ -159,7 +165,8 @@ Bound Binder::BindEngineFunction(const ast::Call& call, const Scope* scope) {
   const auto function = environment_.FindScalarFunction(name);
   if (!function) {
     if (count == 1) {
-      RaiseSql(195, 15, 10, "'" + text + "' is not a recognized built-in function name.");
+      RaiseSql(195, 15, 10,
+               "'" + text + "' is not a recognized built-in function name.");
     }
     RaiseSql(4121, 16, 1,
              "Cannot find either column \"" + call.name[0] +
@@ -167,11 +174,13 @@ Bound Binder::BindEngineFunction(const ast::Call& call, const Scope* scope) {
                  "\", or the name is ambiguous.");
   }
   const std::size_t most = function->parameters.size();
-  if (call.arguments.size() > most || call.arguments.size() < function->argument_count_min) {
+  if (call.arguments.size() > most ||
+      call.arguments.size() < function->argument_count_min) {
     if (count > 1 && call.arguments.size() < function->argument_count_min) {
       RaiseSql(313, 16, 3,
                "An insufficient number of arguments were supplied for the procedure or "
-               "function " + text + ".");
+               "function " +
+                   text + ".");
     }
     if (count > 1) {
       RaiseSql(8144, 16, 3,
@@ -220,8 +229,8 @@ AggregateSpec Binder::MakeAggregateSpec(const ast::Call& call, const std::string
   }
   if (!call.star && call.arguments.size() != wanted) {
     RaiseSql(174, 15, 1,
-             "The " + LowerAscii(upper) + " function requires " + std::to_string(wanted) +
-                 " argument(s).");
+             "The " + LowerAscii(upper) + " function requires " +
+                 std::to_string(wanted) + " argument(s).");
   }
   if (spec.kind == AggregateKind::kCount) {
     spec.type = TypeOf(upper == "COUNT" ? TypeId::kInt : TypeId::kBigInt);
@@ -235,15 +244,15 @@ AggregateSpec Binder::MakeAggregateSpec(const ast::Call& call, const std::string
       break;
     case AggregateKind::kMinimum:
     case AggregateKind::kMaximum:
-      if (type.id == TypeId::kBit || type.id == TypeId::kXml || IsLargeObject(type.id) ||
-          type.id == TypeId::kNull) {
+      if (type.id == TypeId::kBit || type.id == TypeId::kXml ||
+          IsLargeObject(type.id) || type.id == TypeId::kNull) {
         RaiseOperand(type, upper);
       }
       spec.type = type;
       break;
     case AggregateKind::kStringAgg:
-      argument = Convert(argument, IsNationalText(type.id) ? NVarCharType(kMax)
-                                                            : VarCharType(kMax));
+      argument = Convert(
+          argument, IsNationalText(type.id) ? NVarCharType(kMax) : VarCharType(kMax));
       spec.type = argument->type;
       if (type.length != kMax) spec.type.length = IsNationalText(type.id) ? 4000 : 8000;
       spec.separator = Convert(Bind(call.arguments[1], scope), NVarCharType(kMax));
@@ -266,7 +275,8 @@ AggregateSpec Binder::MakeAggregateSpec(const ast::Call& call, const std::string
         spec.type.scale = 4;
       } else if (type.id == TypeId::kDecimal) {
         const bool average = spec.kind == AggregateKind::kAverage;
-        spec.type = DecimalType(38, average ? std::max<int>(type.scale, 6) : type.scale);
+        spec.type =
+            DecimalType(38, average ? std::max<int>(type.scale, 6) : type.scale);
       } else {
         spec.type = TypeOf(TypeId::kFloat);
       }
@@ -284,10 +294,11 @@ AggregateSpec Binder::MakeAggregateSpec(const ast::Call& call, const std::string
 Bound Binder::BindAggregate(const ast::ExpressionPtr& expression, const ast::Call& call,
                             const Scope* scope) {
   if (scope == nullptr || scope->grouping == nullptr) {
-    RaiseSql(147, 15, 1,
-             "An aggregate may not appear in the WHERE clause unless it is in a subquery "
-             "contained in a HAVING clause or a select list, and the column being "
-             "aggregated is an outer reference.");
+    RaiseSql(
+        147, 15, 1,
+        "An aggregate may not appear in the WHERE clause unless it is in a subquery "
+        "contained in a HAVING clause or a select list, and the column being "
+        "aggregated is an outer reference.");
   }
   Grouping& grouping = *scope->grouping;
   if (grouping.inside_aggregate) {
@@ -297,7 +308,8 @@ Bound Binder::BindAggregate(const ast::ExpressionPtr& expression, const ast::Cal
   }
   const std::string text = NormalText(*expression);
   std::size_t index = 0;
-  while (index < grouping.aggregates.size() && grouping.aggregate_texts[index] != text) {
+  while (index < grouping.aggregates.size() &&
+         grouping.aggregate_texts[index] != text) {
     ++index;
   }
   if (index == grouping.aggregates.size()) {
@@ -359,12 +371,12 @@ Bound Binder::BindWindow(const ast::Call& call, const Scope* scope) {
   } else {
     const WindowRow* row = FindWindow(upper);
     if (row == nullptr) {
-      RaiseSql(FindBuiltIn(upper) != nullptr ? 10758 : 195, 15, 1,
-               FindBuiltIn(upper) != nullptr
-                   ? "The function '" + call.name[0] +
-                         "' may not have a window frame or OVER clause."
-                   : "'" + call.name[0] +
-                         "' is not a recognized built-in function name.");
+      RaiseSql(
+          FindBuiltIn(upper) != nullptr ? 10758 : 195, 15, 1,
+          FindBuiltIn(upper) != nullptr
+              ? "The function '" + call.name[0] +
+                    "' may not have a window frame or OVER clause."
+              : "'" + call.name[0] + "' is not a recognized built-in function name.");
     }
     if (call.arguments.size() < row->argument_min ||
         call.arguments.size() > row->argument_max) {

@@ -38,24 +38,37 @@ Bound NewCondition(std::initializer_list<Bound> parts,
 
 bool Holds(BinaryOperator op, int order) {
   switch (op) {
-    case BinaryOperator::kEqual: return order == 0;
-    case BinaryOperator::kNotEqual: return order != 0;
-    case BinaryOperator::kLess: return order < 0;
-    case BinaryOperator::kLessOrEqual: return order <= 0;
-    case BinaryOperator::kGreater: return order > 0;
-    case BinaryOperator::kGreaterOrEqual: return order >= 0;
-    default: return false;
+    case BinaryOperator::kEqual:
+      return order == 0;
+    case BinaryOperator::kNotEqual:
+      return order != 0;
+    case BinaryOperator::kLess:
+      return order < 0;
+    case BinaryOperator::kLessOrEqual:
+      return order <= 0;
+    case BinaryOperator::kGreater:
+      return order > 0;
+    case BinaryOperator::kGreaterOrEqual:
+      return order >= 0;
+    default:
+      return false;
   }
 }
 
 std::optional<Comparison> ComparisonOf(BinaryOperator op) {
   switch (op) {
-    case BinaryOperator::kEqual: return Comparison::kEqual;
-    case BinaryOperator::kLess: return Comparison::kLess;
-    case BinaryOperator::kLessOrEqual: return Comparison::kLessOrEqual;
-    case BinaryOperator::kGreater: return Comparison::kGreater;
-    case BinaryOperator::kGreaterOrEqual: return Comparison::kGreaterOrEqual;
-    default: return std::nullopt;
+    case BinaryOperator::kEqual:
+      return Comparison::kEqual;
+    case BinaryOperator::kLess:
+      return Comparison::kLess;
+    case BinaryOperator::kLessOrEqual:
+      return Comparison::kLessOrEqual;
+    case BinaryOperator::kGreater:
+      return Comparison::kGreater;
+    case BinaryOperator::kGreaterOrEqual:
+      return Comparison::kGreaterOrEqual;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -74,7 +87,9 @@ Value IntegerResult(BinaryOperator op, std::int64_t a, std::int64_t b,
   std::int64_t result = 0;
   bool overflow = false;
   switch (op) {
-    case BinaryOperator::kAdd: overflow = __builtin_add_overflow(a, b, &result); break;
+    case BinaryOperator::kAdd:
+      overflow = __builtin_add_overflow(a, b, &result);
+      break;
     case BinaryOperator::kSubtract:
       overflow = __builtin_sub_overflow(a, b, &result);
       break;
@@ -91,20 +106,30 @@ Value IntegerResult(BinaryOperator op, std::int64_t a, std::int64_t b,
       }
       result = op == BinaryOperator::kDivide ? a / b : a % b;
       break;
-    case BinaryOperator::kBitAnd: result = a & b; break;
-    case BinaryOperator::kBitOr: result = a | b; break;
-    case BinaryOperator::kBitXor: result = a ^ b; break;
-    default: break;
+    case BinaryOperator::kBitAnd:
+      result = a & b;
+      break;
+    case BinaryOperator::kBitOr:
+      result = a | b;
+      break;
+    case BinaryOperator::kBitXor:
+      result = a ^ b;
+      break;
+    default:
+      break;
   }
   switch (type.id) {
-    case TypeId::kTinyInt: overflow = overflow || result < 0 || result > 255; break;
+    case TypeId::kTinyInt:
+      overflow = overflow || result < 0 || result > 255;
+      break;
     case TypeId::kSmallInt:
       overflow = overflow || result < INT16_MIN || result > INT16_MAX;
       break;
     case TypeId::kInt:
       overflow = overflow || result < INT32_MIN || result > INT32_MAX;
       break;
-    default: break;
+    default:
+      break;
   }
   if (overflow) RaiseOverflow(type);
   Value value;
@@ -115,15 +140,22 @@ Value IntegerResult(BinaryOperator op, std::int64_t a, std::int64_t b,
 Value DoubleResult(BinaryOperator op, double a, double b, const SqlType& type) {
   double result = 0;
   switch (op) {
-    case BinaryOperator::kAdd: result = a + b; break;
-    case BinaryOperator::kSubtract: result = a - b; break;
-    case BinaryOperator::kMultiply: result = a * b; break;
+    case BinaryOperator::kAdd:
+      result = a + b;
+      break;
+    case BinaryOperator::kSubtract:
+      result = a - b;
+      break;
+    case BinaryOperator::kMultiply:
+      result = a * b;
+      break;
     default:
       if (b == 0) RaiseDivideByZero();
       result = a / b;
       break;
   }
-  if (type.id == TypeId::kReal) result = static_cast<double>(static_cast<float>(result));
+  if (type.id == TypeId::kReal)
+    result = static_cast<double>(static_cast<float>(result));
   if (!std::isfinite(result)) RaiseOverflow(type);
   Value value;
   value.held = result;
@@ -137,13 +169,21 @@ Value DecimalResult(BinaryOperator op, const Decimal& a, const Decimal& b,
   const bool divides = op == BinaryOperator::kDivide || op == BinaryOperator::kModulo;
   if (divides && b.unscaled == 0) RaiseDivideByZero();
   switch (op) {
-    case BinaryOperator::kAdd: result = AddDecimals(a, b, scale); break;
+    case BinaryOperator::kAdd:
+      result = AddDecimals(a, b, scale);
+      break;
     case BinaryOperator::kSubtract:
       result = AddDecimals(a, {-b.unscaled, b.scale}, scale);
       break;
-    case BinaryOperator::kMultiply: result = MultiplyDecimals(a, b, scale); break;
-    case BinaryOperator::kDivide: result = DivideDecimals(a, b, scale); break;
-    default: result = ModuloDecimals(a, b, scale); break;
+    case BinaryOperator::kMultiply:
+      result = MultiplyDecimals(a, b, scale);
+      break;
+    case BinaryOperator::kDivide:
+      result = DivideDecimals(a, b, scale);
+      break;
+    default:
+      result = ModuloDecimals(a, b, scale);
+      break;
   }
   const bool money = IsMoney(type.id);
   const __int128 high = type.id == TypeId::kSmallMoney ? INT32_MAX : INT64_MAX;
@@ -195,7 +235,8 @@ std::string NormalText(const ast::Expression& expression) {
   return text;
 }
 
-Binder::Binder(Environment& environment, SessionState& session, VariableFrame& variables)
+Binder::Binder(Environment& environment, SessionState& session,
+               VariableFrame& variables)
     : environment_(environment), session_(session), variables_(variables) {}
 
 Context Binder::MakeContext() const {
@@ -301,8 +342,7 @@ Bound Binder::BindNode(const ast::ExpressionPtr& expression, const Scope* scope)
     SqlType type = literal->type;
     // An int literal seen as decimal has as many digits as are written.
     if (type.id == TypeId::kInt) {
-      type.precision =
-          DecimalDigits({std::get<std::int64_t>(literal->value.held), 0});
+      type.precision = DecimalDigits({std::get<std::int64_t>(literal->value.held), 0});
     }
     return Constant(type, literal->value);
   }
@@ -315,7 +355,8 @@ Bound Binder::BindNode(const ast::ExpressionPtr& expression, const Scope* scope)
   if (const auto* global = std::get_if<ast::GlobalVariable>(&node)) {
     return BindGlobal(*global);
   }
-  if (const auto* unary = std::get_if<ast::Unary>(&node)) return BindUnary(*unary, scope);
+  if (const auto* unary = std::get_if<ast::Unary>(&node))
+    return BindUnary(*unary, scope);
   if (const auto* binary = std::get_if<ast::Binary>(&node)) {
     return BindBinary(*binary, scope);
   }
@@ -334,8 +375,8 @@ Bound Binder::BindNode(const ast::ExpressionPtr& expression, const Scope* scope)
   if (const auto* like = std::get_if<ast::Like>(&node)) return BindLike(*like, scope);
   if (const auto* between = std::get_if<ast::Between>(&node)) {
     const Bound operand = Bind(between->operand, scope);
-    const Bound low = Compare(BinaryOperator::kGreaterOrEqual, operand,
-                              Bind(between->low, scope));
+    const Bound low =
+        Compare(BinaryOperator::kGreaterOrEqual, operand, Bind(between->low, scope));
     const Bound high =
         Compare(BinaryOperator::kLessOrEqual, operand, Bind(between->high, scope));
     const bool negated = between->negated;
@@ -344,7 +385,7 @@ Bound Binder::BindNode(const ast::ExpressionPtr& expression, const Scope* scope)
       Truth truth = Truth::kFalse;
       if (first != Truth::kFalse) {
         const Truth second = high->test(context);
-        truth = second == Truth::kFalse ? second
+        truth = second == Truth::kFalse    ? second
                 : first == Truth::kUnknown ? first
                                            : second;
       }
@@ -358,7 +399,8 @@ Bound Binder::BindNode(const ast::ExpressionPtr& expression, const Scope* scope)
     return bound;
   }
   if (const auto* in = std::get_if<ast::InList>(&node)) return BindIn(*in, scope);
-  if (const auto* in = std::get_if<ast::InSelect>(&node)) return BindInSelect(*in, scope);
+  if (const auto* in = std::get_if<ast::InSelect>(&node))
+    return BindInSelect(*in, scope);
   if (const auto* exists = std::get_if<ast::Exists>(&node)) {
     return BindExists(*exists, scope);
   }
@@ -368,7 +410,8 @@ Bound Binder::BindNode(const ast::ExpressionPtr& expression, const Scope* scope)
   if (const auto* select = std::get_if<ast::ScalarSelect>(&node)) {
     return BindScalarSelect(*select, scope);
   }
-  if (const auto* choice = std::get_if<ast::Case>(&node)) return BindCase(*choice, scope);
+  if (const auto* choice = std::get_if<ast::Case>(&node))
+    return BindCase(*choice, scope);
   if (const auto* convert = std::get_if<ast::Convert>(&node)) {
     return BindConvert(*convert, scope);
   }
@@ -422,8 +465,12 @@ Bound Binder::ColumnOf(const Scope& scope, BoundTable& table, std::size_t column
   const std::string owner = table.alias.empty() ? table.name.Text() : table.alias;
   const bool having = std::string_view(scope.clause) == "HAVING clause";
   const bool order = std::string_view(scope.clause) == "ORDER BY clause";
-  RaiseSql(having ? 8121 : order ? 8127 : 8120, 16, 1,
-           "Column '" + owner + '.' + found.name + "' is invalid in the " + scope.clause +
+  RaiseSql(having  ? 8121
+           : order ? 8127
+                   : 8120,
+           16, 1,
+           "Column '" + owner + '.' + found.name + "' is invalid in the " +
+               scope.clause +
                " because it is not contained in either an aggregate function or the "
                "GROUP BY clause.");
 }
@@ -477,7 +524,8 @@ Bound Binder::BindVariable(const ast::Variable& variable) {
   const auto at = variables_.values.find(variable.name);
   if (at == variables_.values.end()) {
     if (variables_.tables.contains(variable.name)) {
-      RaiseSql(137, 16, 1, "Must declare the scalar variable \"" + variable.name + "\".");
+      RaiseSql(137, 16, 1,
+               "Must declare the scalar variable \"" + variable.name + "\".");
     }
     RaiseSql(137, 15, 2, "Must declare the scalar variable \"" + variable.name + "\".");
   }
@@ -505,7 +553,9 @@ Bound Binder::BindGlobal(const ast::GlobalVariable& variable) {
       return context.environment.transaction_count();
     };
   } else if (upper == "@@NESTLEVEL") {
-    reader = [](Context& context) -> std::int64_t { return context.session.nest_level; };
+    reader = [](Context& context) -> std::int64_t {
+      return context.session.nest_level;
+    };
   }
   if (reader != nullptr) {
     bound->evaluate = [reader](Context& context, Value& out) {
@@ -515,8 +565,7 @@ Bound Binder::BindGlobal(const ast::GlobalVariable& variable) {
   }
   const auto value = environment_.GlobalVariable(upper);
   if (!value) {
-    RaiseSql(137, 15, 2,
-             "Must declare the scalar variable \"" + variable.name + "\".");
+    RaiseSql(137, 15, 2, "Must declare the scalar variable \"" + variable.name + "\".");
   }
   bound->type = value->type;
   bound->nullable = value->value.IsNull();
@@ -529,16 +578,15 @@ Bound Binder::BindGlobal(const ast::GlobalVariable& variable) {
 Bound Binder::BindUnary(const ast::Unary& node, const Scope* scope) {
   Bound operand = Bind(node.operand, scope);
   if (node.op == ast::UnaryOperator::kNot) {
-    return NewCondition({operand}, [operand](Context& context) {
-      return Not(operand->test(context));
-    });
+    return NewCondition(
+        {operand}, [operand](Context& context) { return Not(operand->test(context)); });
   }
   if (node.op == ast::UnaryOperator::kPlus) return operand;
-  const SqlType type = operand->type.id == TypeId::kNull ? TypeOf(TypeId::kInt)
-                                                         : operand->type;
+  const SqlType type =
+      operand->type.id == TypeId::kNull ? TypeOf(TypeId::kInt) : operand->type;
   const bool minus = node.op == ast::UnaryOperator::kMinus;
-  const bool fits = minus ? IsNumber(type.id) && type.id != TypeId::kBit
-                          : IsInteger(type.id);
+  const bool fits =
+      minus ? IsNumber(type.id) && type.id != TypeId::kBit : IsInteger(type.id);
   if (!fits) {
     RaiseSql(8117, 16, 1,
              "Operand data type " + TypeWord(type) + " is invalid for " +
@@ -553,20 +601,19 @@ Bound Binder::BindUnary(const ast::Unary& node, const Scope* scope) {
       return std::move(values[0]);
     }));
   }
-  Bound bound =
-      Function(type, {operand}, [type](Context&, std::vector<Value>& values) {
-        Value& value = values[0];
-        if (auto* integer = std::get_if<std::int64_t>(&value.held)) {
-          return IntegerResult(BinaryOperator::kSubtract, 0, *integer, type);
-        }
-        if (auto* number = std::get_if<double>(&value.held)) {
-          *number = -*number;
-        } else {
-          auto& decimal = std::get<Decimal>(value.held);
-          decimal.unscaled = -decimal.unscaled;
-        }
-        return std::move(value);
-      });
+  Bound bound = Function(type, {operand}, [type](Context&, std::vector<Value>& values) {
+    Value& value = values[0];
+    if (auto* integer = std::get_if<std::int64_t>(&value.held)) {
+      return IntegerResult(BinaryOperator::kSubtract, 0, *integer, type);
+    }
+    if (auto* number = std::get_if<double>(&value.held)) {
+      *number = -*number;
+    } else {
+      auto& decimal = std::get<Decimal>(value.held);
+      decimal.unscaled = -decimal.unscaled;
+    }
+    return std::move(value);
+  });
   // -2147483648 is written as minus 2147483648, which is a decimal: SQL Server says int
   // only where the literal fits, and so do we.
   return Fold(bound);
@@ -593,7 +640,7 @@ Bound Binder::Convert(Bound operand, const SqlType& to, bool is_explicit, int st
   bound->coercibility = operand->coercibility;
   AddSlots(operand, *bound);
   bound->evaluate = [operand, from, target, options = Options(style)](Context& context,
-                                                                    Value& out) {
+                                                                      Value& out) {
     operand->evaluate(context, out);
     if (!out.IsNull()) out = ConvertValue(out, from, target, options);
   };
@@ -622,8 +669,8 @@ Bound Binder::Compare(BinaryOperator op, Bound left, Bound right) {
     if (left->coercibility == right->coercibility && left->coercibility != kDefault &&
         !EqualsIgnoringAsciiCase(a, b)) {
       RaiseSql(468, 16, 9,
-               "Cannot resolve the collation conflict between \"" + b + "\" and \"" + a +
-                   "\" in the " + OperatorName(op) + " operation.");
+               "Cannot resolve the collation conflict between \"" + b + "\" and \"" +
+                   a + "\" in the " + OperatorName(op) + " operation.");
     }
     compared.collation = left->coercibility <= right->coercibility ? a : b;
   }
@@ -709,18 +756,18 @@ Bound Binder::Arithmetic(BinaryOperator op, Bound left, Bound right) {
     return Fold(bound);
   }
   if (IsBinary(type.id) && !IsInteger(left->type.id)) {
-    return Fold(Function(type, {left, right},
-                         [type](Context&, std::vector<Value>& values) {
-                           Bytes bytes = std::get<Bytes>(values[0].held);
-                           const Bytes& more = std::get<Bytes>(values[1].held);
-                           bytes.insert(bytes.end(), more.begin(), more.end());
-                           if (type.length != kMax && bytes.size() > 8000) {
-                             bytes.resize(8000);
-                           }
-                           Value value;
-                           value.held = std::move(bytes);
-                           return value;
-                         }));
+    return Fold(
+        Function(type, {left, right}, [type](Context&, std::vector<Value>& values) {
+          Bytes bytes = std::get<Bytes>(values[0].held);
+          const Bytes& more = std::get<Bytes>(values[1].held);
+          bytes.insert(bytes.end(), more.begin(), more.end());
+          if (type.length != kMax && bytes.size() > 8000) {
+            bytes.resize(8000);
+          }
+          Value value;
+          value.held = std::move(bytes);
+          return value;
+        }));
   }
   if (type.id == TypeId::kDecimal) {
     const auto as_decimal = [&](const Bound& side) {
@@ -734,26 +781,26 @@ Bound Binder::Arithmetic(BinaryOperator op, Bound left, Bound right) {
     return Fold(Function(type, {as_decimal(left), as_decimal(right)},
                          [op, type](Context&, std::vector<Value>& values) {
                            return DecimalResult(op, std::get<Decimal>(values[0].held),
-                                                std::get<Decimal>(values[1].held), type);
+                                                std::get<Decimal>(values[1].held),
+                                                type);
                          }));
   }
   const Bound a = Convert(left, type, true);
   const Bound b = Convert(right, type, true);
-  return Fold(
-      Function(type, {a, b}, [op, type](Context&, std::vector<Value>& values) {
-        const auto& x = values[0].held;
-        const auto& y = values[1].held;
-        if (const auto* integer = std::get_if<std::int64_t>(&x)) {
-          return IntegerResult(op, *integer, std::get<std::int64_t>(y), type);
-        }
-        if (const auto* number = std::get_if<double>(&x)) {
-          return DoubleResult(op, *number, std::get<double>(y), type);
-        }
-        if (const auto* date = std::get_if<DateTimeValue>(&x)) {
-          return DateResult(op, *date, std::get<DateTimeValue>(y), type);
-        }
-        return DecimalResult(op, std::get<Decimal>(x), std::get<Decimal>(y), type);
-      }));
+  return Fold(Function(type, {a, b}, [op, type](Context&, std::vector<Value>& values) {
+    const auto& x = values[0].held;
+    const auto& y = values[1].held;
+    if (const auto* integer = std::get_if<std::int64_t>(&x)) {
+      return IntegerResult(op, *integer, std::get<std::int64_t>(y), type);
+    }
+    if (const auto* number = std::get_if<double>(&x)) {
+      return DoubleResult(op, *number, std::get<double>(y), type);
+    }
+    if (const auto* date = std::get_if<DateTimeValue>(&x)) {
+      return DateResult(op, *date, std::get<DateTimeValue>(y), type);
+    }
+    return DecimalResult(op, std::get<Decimal>(x), std::get<Decimal>(y), type);
+  }));
 }
 
 Bound Binder::BindBinary(const ast::Binary& node, const Scope* scope) {
@@ -762,14 +809,13 @@ Bound Binder::BindBinary(const ast::Binary& node, const Scope* scope) {
   if (node.op == BinaryOperator::kAnd || node.op == BinaryOperator::kOr) {
     const bool both = node.op == BinaryOperator::kAnd;
     const Truth decides = both ? Truth::kFalse : Truth::kTrue;
-    Bound bound =
-        NewCondition({left, right}, [left, right, decides](Context& context) {
-          const Truth first = left->test(context);
-          if (first == decides) return first;
-          const Truth second = right->test(context);
-          if (second == decides) return second;
-          return first == Truth::kUnknown ? first : second;
-        });
+    Bound bound = NewCondition({left, right}, [left, right, decides](Context& context) {
+      const Truth first = left->test(context);
+      if (first == decides) return first;
+      const Truth second = right->test(context);
+      if (second == decides) return second;
+      return first == Truth::kUnknown ? first : second;
+    });
     bound->shape = both ? BoundExpression::Shape::kAnd : BoundExpression::Shape::kOr;
     bound->left = left;
     bound->right = right;
@@ -791,8 +837,8 @@ Bound Binder::BindLike(const ast::Like& node, const Scope* scope) {
   const Bound operand = text(node.operand);
   const Bound pattern = text(node.pattern);
   const Bound escape = node.escape ? text(node.escape) : nullptr;
-  SqlType type = operand->coercibility <= pattern->coercibility ? operand->type
-                                                                : pattern->type;
+  SqlType type =
+      operand->coercibility <= pattern->coercibility ? operand->type : pattern->type;
   const CollationRule rule = RuleFor(type);
   return NewCondition(
       {operand, pattern, escape},
@@ -812,8 +858,8 @@ Bound Binder::BindLike(const ast::Like& node, const Scope* scope) {
           }
           mark = escape_text[0];
         }
-        const bool holds = MatchesLike(std::get<Text>(x.held), std::get<Text>(y.held),
-                                       mark, rule);
+        const bool holds =
+            MatchesLike(std::get<Text>(x.held), std::get<Text>(y.held), mark, rule);
         return Of(holds != negated);
       });
 }
@@ -904,10 +950,11 @@ Bound Binder::BindScalarSelect(const ast::ScalarSelect& node, const Scope* scope
     if (plan->op->Next(context)) {
       value = context.slots[plan->columns[0].slot];
       if (plan->op->Next(context)) {
-        RaiseSql(512, 16, 1,
-                 "Subquery returned more than 1 value. This is not permitted when the "
-                 "subquery follows =, !=, <, <= , >, >= or when the subquery is used as "
-                 "an expression.");
+        RaiseSql(
+            512, 16, 1,
+            "Subquery returned more than 1 value. This is not permitted when the "
+            "subquery follows =, !=, <, <= , >, >= or when the subquery is used as "
+            "an expression.");
       }
     }
     if (once) *kept = value;
@@ -920,7 +967,8 @@ Bound Binder::BindInSelect(const ast::InSelect& node, const Scope* scope) {
   ast::Quantified quantified{BinaryOperator::kEqual, node.operand, node.select, false};
   const Bound any = BindQuantified(quantified, scope);
   if (!node.negated) return any;
-  return NewCondition({any}, [any](Context& context) { return Not(any->test(context)); });
+  return NewCondition({any},
+                      [any](Context& context) { return Not(any->test(context)); });
 }
 
 Bound Binder::BindQuantified(const ast::Quantified& node, const Scope* scope) {
@@ -950,27 +998,27 @@ Bound Binder::BindQuantified(const ast::Quantified& node, const Scope* scope) {
     };
     const Bound probe = convert(operand);
     const Bound item = convert(SlotReference(query->columns[0]));
-    bound = NewCondition(
-        {operand}, [plan, kept, probe, item, wide, rule = test->rule](Context& context) {
-          if (!kept->filled) {
-            kept->filled = true;
-            plan->op->Open(context);
-            while (plan->op->Next(context)) {
-              const Value value = item->Get(context);
-              kept->has_null = kept->has_null || value.IsNull();
-              std::string key;
-              AppendHashKey(value, wide, rule, key);
-              if (!value.IsNull()) kept->keys.insert(std::move(key));
-            }
-          }
-          const Value value = probe->Get(context);
-          if (kept->keys.empty() && !kept->has_null) return Truth::kFalse;
-          if (value.IsNull()) return Truth::kUnknown;
+    bound = NewCondition({operand}, [plan, kept, probe, item, wide,
+                                     rule = test->rule](Context& context) {
+      if (!kept->filled) {
+        kept->filled = true;
+        plan->op->Open(context);
+        while (plan->op->Next(context)) {
+          const Value value = item->Get(context);
+          kept->has_null = kept->has_null || value.IsNull();
           std::string key;
           AppendHashKey(value, wide, rule, key);
-          if (kept->keys.contains(key)) return Truth::kTrue;
-          return kept->has_null ? Truth::kUnknown : Truth::kFalse;
-        });
+          if (!value.IsNull()) kept->keys.insert(std::move(key));
+        }
+      }
+      const Value value = probe->Get(context);
+      if (kept->keys.empty() && !kept->has_null) return Truth::kFalse;
+      if (value.IsNull()) return Truth::kUnknown;
+      std::string key;
+      AppendHashKey(value, wide, rule, key);
+      if (kept->keys.contains(key)) return Truth::kTrue;
+      return kept->has_null ? Truth::kUnknown : Truth::kFalse;
+    });
   } else {
     bound = NewCondition({operand}, [plan, test, all = node.all](Context& context) {
       Truth truth = Of(all);
@@ -1005,9 +1053,10 @@ Bound Binder::Branches(std::vector<std::pair<Bound, Bound>> branches, Bound othe
   results.push_back(otherwise);
   const SqlType type = BranchType(results);
   if (type.id == TypeId::kNull) {
-    RaiseSql(8133, 16, 1,
-             "At least one of the result expressions in a CASE specification must be an "
-             "expression other than the NULL constant.");
+    RaiseSql(
+        8133, 16, 1,
+        "At least one of the result expressions in a CASE specification must be an "
+        "expression other than the NULL constant.");
   }
   auto bound = std::make_shared<BoundExpression>();
   bound->type = type;
@@ -1055,8 +1104,9 @@ Bound Binder::BindConvert(const ast::Convert& node, const Scope* scope) {
   auto bound = std::make_shared<BoundExpression>();
   bound->type = to;
   bound->nullable = operand->nullable || node.attempt;
-  bound->coercibility = IsText(operand->type.id) ? operand->coercibility
-                                                 : BoundExpression::Coercibility::kDefault;
+  bound->coercibility = IsText(operand->type.id)
+                            ? operand->coercibility
+                            : BoundExpression::Coercibility::kDefault;
   AddSlots(operand, *bound);
   AddSlots(style, *bound);
   if (operand->type.id == TypeId::kNull) {
@@ -1141,8 +1191,7 @@ Bound Binder::BindAtTimeZone(const ast::AtTimeZone& node, const Scope* scope) {
         if (has_offset) {
           const auto utc = AddTicks(date, -date.offset_minutes * kTicksPerMinute);
           offset = OffsetAtUtc(*found, utc.value_or(date));
-          const auto local =
-              AddTicks(utc.value_or(date), offset * kTicksPerMinute);
+          const auto local = AddTicks(utc.value_or(date), offset * kTicksPerMinute);
           date = local.value_or(date);
         } else {
           offset = OffsetAtLocal(*found, date);

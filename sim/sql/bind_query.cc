@@ -268,9 +268,10 @@ class QueryBlockBinder {
                  "group by list of a GROUP BY clause.");
       }
       if (std::holds_alternative<ast::Literal>(expression->node)) {
-        RaiseSql(164, 15, 1,
-                 "Each GROUP BY expression must contain at least one column that is not "
-                 "an outer reference.");
+        RaiseSql(
+            164, 15, 1,
+            "Each GROUP BY expression must contain at least one column that is not "
+            "an outer reference.");
       }
       const Bound key = binder_.Bind(expression, &scope_);
       CheckSortable(key->type);
@@ -378,9 +379,10 @@ class QueryBlockBinder {
       for (const std::string& part : item.star_of) {
         name += (name.empty() ? "" : ".") + part;
       }
-      RaiseSql(107, 15, 1,
-               "The column prefix '" + name +
-                   "' does not match with a table name or alias name used in the query.");
+      RaiseSql(
+          107, 15, 1,
+          "The column prefix '" + name +
+              "' does not match with a table name or alias name used in the query.");
     }
   }
 
@@ -415,8 +417,9 @@ class QueryBlockBinder {
       return Output(static_cast<std::size_t>(*position - 1));
     }
     if (std::holds_alternative<ast::Literal>(expression->node)) {
-      RaiseSql(408, 16, 1,
-               "A constant expression was encountered in the ORDER BY list, position 1.");
+      RaiseSql(
+          408, 16, 1,
+          "A constant expression was encountered in the ORDER BY list, position 1.");
     }
     if (const auto* column = std::get_if<ast::ColumnReference>(&expression->node)) {
       std::optional<std::size_t> found;
@@ -443,7 +446,9 @@ class QueryBlockBinder {
              "specified.");
   }
 
-  Bound Output(std::size_t index) { return Binder::SlotReference(block_->columns[index]); }
+  Bound Output(std::size_t index) {
+    return Binder::SlotReference(block_->columns[index]);
+  }
 
   void BindLimit() {
     LimitSpec& limit = block_->tail.limit;
@@ -536,9 +541,10 @@ QueryPtr Binder::BindSetOperation(const ast::SetOperation& operation,
   const auto& left = query->left->columns;
   const auto& right = query->right->columns;
   if (left.size() != right.size()) {
-    RaiseSql(205, 16, 1,
-             "All queries combined using a UNION, INTERSECT or EXCEPT operator must have "
-             "an equal number of expressions in their target lists.");
+    RaiseSql(
+        205, 16, 1,
+        "All queries combined using a UNION, INTERSECT or EXCEPT operator must have "
+        "an equal number of expressions in their target lists.");
   }
   for (std::size_t i = 0; i < left.size(); ++i) {
     OutputColumn column = left[i];
@@ -565,15 +571,17 @@ QueryPtr Binder::BindSetOperation(const ast::SetOperation& operation,
     }
     const auto* name = std::get_if<ast::ColumnReference>(&item.expression->node);
     for (std::size_t i = 0; name != nullptr && i < query->columns.size(); ++i) {
-      if (EqualsIgnoringAsciiCase(query->columns[i].name, name->parts.back())) found = i;
+      if (EqualsIgnoringAsciiCase(query->columns[i].name, name->parts.back()))
+        found = i;
     }
     if (!found) {
       if (name != nullptr) {
         RaiseSql(207, 16, 1, "Invalid column name '" + name->parts.back() + "'.");
       }
-      RaiseSql(104, 16, 1,
-               "ORDER BY items must appear in the select list if the statement contains "
-               "a UNION, INTERSECT or EXCEPT operator.");
+      RaiseSql(
+          104, 16, 1,
+          "ORDER BY items must appear in the select list if the statement contains "
+          "a UNION, INTERSECT or EXCEPT operator.");
     }
     OrderKey key;
     key.spec = {SlotReference(query->columns[*found]), item.descending,
@@ -612,7 +620,8 @@ void Binder::AddTable(std::shared_ptr<BoundTable> table, Scope& scope) {
   scope.tables.push_back(std::move(table));
 }
 
-FromPtr Binder::BindFrom(const std::vector<ast::TableReferencePtr>& from, Scope& scope) {
+FromPtr Binder::BindFrom(const std::vector<ast::TableReferencePtr>& from,
+                         Scope& scope) {
   FromPtr whole;
   for (const ast::TableReferencePtr& table : from) {
     FromPtr next = BindTable(*table, scope);
@@ -690,18 +699,17 @@ FromPtr Binder::BindTarget(std::shared_ptr<TableSource> source, const ObjectName
   return node;
 }
 
-FromPtr Binder::BindNamed(const ast::TableReference& table, const ast::NamedTable& named,
-                          Scope& scope) {
-  const std::string alias =
-      table.alias.empty() ? std::string() : table.alias;
+FromPtr Binder::BindNamed(const ast::TableReference& table,
+                          const ast::NamedTable& named, Scope& scope) {
+  const std::string alias = table.alias.empty() ? std::string() : table.alias;
   if (const ast::CommonTable* common = FindCommonTable(named.name)) {
     // Inside it, only the common tables before it are seen.
     const auto mine = std::find(common_tables_.begin(), common_tables_.end(), common);
     std::vector<const ast::CommonTable*> kept(mine, common_tables_.end());
     common_tables_.erase(mine, common_tables_.end());
-    FromPtr node = BindDerived(*common->select,
-                               alias.empty() ? named.name.object : alias,
-                               common->columns, nullptr, scope);
+    FromPtr node =
+        BindDerived(*common->select, alias.empty() ? named.name.object : alias,
+                    common->columns, nullptr, scope);
     common_tables_.insert(common_tables_.end(), kept.begin(), kept.end());
     return node;
   }
@@ -715,9 +723,8 @@ FromPtr Binder::BindNamed(const ast::TableReference& table, const ast::NamedTabl
     kept_.push_back(kept);
     std::vector<const ast::CommonTable*> hidden;
     std::swap(hidden, common_tables_);
-    FromPtr node =
-        BindDerived(*kept->view, alias.empty() ? named.name.object : alias,
-                    kept->columns, nullptr, scope);
+    FromPtr node = BindDerived(*kept->view, alias.empty() ? named.name.object : alias,
+                               kept->columns, nullptr, scope);
     std::swap(hidden, common_tables_);
     --view_depth_;
     return node;
@@ -736,10 +743,11 @@ FromPtr Binder::BindDerived(const ast::Select& select, const std::string& alias,
   const bool limited = select.offset != nullptr;
   const auto* query = std::get_if<ast::QuerySpecification>(&select.body->node);
   if (!select.order_by.empty() && !limited && (query == nullptr || !query->top)) {
-    RaiseSql(1033, 15, 1,
-             "The ORDER BY clause is invalid in views, inline functions, derived tables, "
-             "subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is "
-             "also specified.");
+    RaiseSql(
+        1033, 15, 1,
+        "The ORDER BY clause is invalid in views, inline functions, derived tables, "
+        "subqueries, and common table expressions, unless TOP, OFFSET or FOR XML is "
+        "also specified.");
   }
   auto node = std::make_unique<FromNode>();
   node->kind = FromNode::Kind::kQuery;
@@ -828,11 +836,13 @@ FromPtr Binder::BindFunction(const ast::TableReference& ref,
   if (function.arguments.size() < found->argument_count_min ||
       function.arguments.size() > found->parameters.size()) {
     const bool few = function.arguments.size() < found->argument_count_min;
-    RaiseSql(few ? 313 : 8144, 16, 3,
-             few ? "An insufficient number of arguments were supplied for the procedure "
-                   "or function " + function.name.Text() + " ... ."
-                 : "Procedure or function " + function.name.Text() +
-                       " has too many arguments specified.");
+    RaiseSql(
+        few ? 313 : 8144, 16, 3,
+        few ? "An insufficient number of arguments were supplied for the procedure "
+              "or function " +
+                  function.name.Text() + " ... ."
+            : "Procedure or function " + function.name.Text() +
+                  " has too many arguments specified.");
   }
   auto node = std::make_unique<FromNode>();
   node->kind = FromNode::Kind::kFunction;

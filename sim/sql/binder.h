@@ -1,6 +1,6 @@
-// Names to slots, types and conversions: from the parser's tree to bound expressions and
-// queries. Raises 207, 208, 209, 4104, 8120, 137, 195 and the typing errors. One Binder
-// serves one statement.
+// Names to slots, types and conversions: from the parser's tree to bound expressions
+// and queries. Raises 207, 208, 209, 4104, 8120, 137, 195 and the typing errors. One
+// Binder serves one statement.
 
 #pragma once
 

@@ -1,9 +1,9 @@
 // What the binder yields: typed expressions over numbered slots, ready to evaluate.
 //
-// A statement has one flat array of slots. Each column of each table in FROM, each group
-// key, aggregate and output column has its own slot; operators fill them row by row, and
-// expressions read them. A correlated subquery simply reads slots of the outer query.
-// Bound trees live for one execution of one statement.
+// A statement has one flat array of slots. Each column of each table in FROM, each
+// group key, aggregate and output column has its own slot; operators fill them row by
+// row, and expressions read them. A correlated subquery simply reads slots of the outer
+// query. Bound trees live for one execution of one statement.
 
 #pragma once
 
@@ -69,7 +69,7 @@ struct BoundExpression {
   std::vector<Slot> slots;  // Those it reads, subqueries included.
   // NEWID() and the like, and subqueries: never evaluated ahead or only once.
   bool is_volatile = false;
-  std::optional<Slot> slot;  // It is nothing but this slot.
+  std::optional<Slot> slot;                 // It is nothing but this slot.
   bool identity = false, computed = false;  // Of a plain column.
   std::string name;                         // Of a plain column.
 

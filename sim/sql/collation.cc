@@ -13,7 +13,8 @@ namespace {
 constexpr char kLatin1Base[] =
     "AAAAAA\0CEEEEIIII\0NOOOOO\0OUUUUY\0\0aaaaaa\0ceeeeiiii\0nooooo\0ouuuuy\0y";
 constexpr char kExtendedBase[] =
-    "AaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgGgHhHhIiIiIiIiI\0\0\0JjKk\0LlLlLlLlLlNnNnNn\0\0\0"
+    "AaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgGgHhHhIiIiIiIiI\0\0\0JjKk\0LlLlLlLlLlNnNnNn\0\0"
+    "\0"
     "OoOoOo\0\0RrRrRrSsSsSsSsTtTtTtUuUuUuUuUuUuWwYyYZzZzZz\0";
 
 std::u16string_view WithoutTrailingBlanks(std::u16string_view text) {
@@ -105,7 +106,8 @@ char16_t FoldAccent(char16_t unit) {
   return unit;
 }
 
-int CompareText(std::u16string_view a, std::u16string_view b, const CollationRule& rule) {
+int CompareText(std::u16string_view a, std::u16string_view b,
+                const CollationRule& rule) {
   a = WithoutTrailingBlanks(a);
   b = WithoutTrailingBlanks(b);
   const std::size_t common = std::min(a.size(), b.size());
@@ -125,7 +127,8 @@ int CompareText(std::u16string_view a, std::u16string_view b, const CollationRul
         std::int64_t{PrimaryWeight(a[i])} - std::int64_t{PrimaryWeight(b[i])};
     if (primary != 0) return Sign(primary);
     if (accent == 0) {
-      accent = Sign(std::int64_t{AccentWeight(a[i])} - std::int64_t{AccentWeight(b[i])});
+      accent =
+          Sign(std::int64_t{AccentWeight(a[i])} - std::int64_t{AccentWeight(b[i])});
     }
     if (letter_case == 0) {
       letter_case =

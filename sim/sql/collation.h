@@ -1,5 +1,5 @@
-// Comparing text the way a collation does: case and accents as its name says (CI, CS, AI,
-// AS, BIN, BIN2), trailing blanks ignored. Letters of the Latin, Greek and Cyrillic
+// Comparing text the way a collation does: case and accents as its name says (CI, CS,
+// AI, AS, BIN, BIN2), trailing blanks ignored. Letters of the Latin, Greek and Cyrillic
 // scripts are folded; the order of other characters is their code's.
 
 #pragma once
@@ -22,7 +22,8 @@ bool IsCollation(std::string_view name);
 CollationRule RuleOfCollation(std::string_view name);
 
 // -1, 0, 1.
-int CompareText(std::u16string_view a, std::u16string_view b, const CollationRule& rule);
+int CompareText(std::u16string_view a, std::u16string_view b,
+                const CollationRule& rule);
 // Bytes whose order and equality are those of the texts.
 std::string SortKey(std::u16string_view text, const CollationRule& rule);
 

@@ -50,19 +50,28 @@ bool IsVarying(TypeId id) {
 std::int64_t IntegerLow(TypeId id) {
   switch (id) {
     case TypeId::kBit:
-    case TypeId::kTinyInt: return 0;
-    case TypeId::kSmallInt: return INT16_MIN;
-    case TypeId::kInt: return INT32_MIN;
-    default: return INT64_MIN;
+    case TypeId::kTinyInt:
+      return 0;
+    case TypeId::kSmallInt:
+      return INT16_MIN;
+    case TypeId::kInt:
+      return INT32_MIN;
+    default:
+      return INT64_MIN;
   }
 }
 std::int64_t IntegerHigh(TypeId id) {
   switch (id) {
-    case TypeId::kBit: return 1;
-    case TypeId::kTinyInt: return 255;
-    case TypeId::kSmallInt: return INT16_MAX;
-    case TypeId::kInt: return INT32_MAX;
-    default: return INT64_MAX;
+    case TypeId::kBit:
+      return 1;
+    case TypeId::kTinyInt:
+      return 255;
+    case TypeId::kSmallInt:
+      return INT16_MAX;
+    case TypeId::kInt:
+      return INT32_MAX;
+    default:
+      return INT64_MAX;
   }
 }
 
@@ -110,9 +119,9 @@ class Converter {
                  text + "' to data type " + TypeWord(to_) + ".");
   }
   [[noreturn]] void RaiseConversion() const {
-    RaiseSql(8114, 16, 5,
-             "Error converting data type " + TypeWord(from_) + " to " + TypeWord(to_) +
-                 ".");
+    RaiseSql(
+        8114, 16, 5,
+        "Error converting data type " + TypeWord(from_) + " to " + TypeWord(to_) + ".");
   }
 
   std::int64_t CheckedInteger(__int128 value) const {
@@ -153,8 +162,7 @@ class Converter {
       }
       RaiseSql(244, 16, to_.id == TypeId::kTinyInt ? 1 : 2,
                "The conversion of the " + TypeWord(from_) + " value '" + written +
-                   "' overflowed an " +
-                   (to_.id == TypeId::kTinyInt ? "INT1" : "INT2") +
+                   "' overflowed an " + (to_.id == TypeId::kTinyInt ? "INT1" : "INT2") +
                    " column. Use a larger integer column.");
     }
     return static_cast<std::int64_t>(decimal->unscaled);
@@ -193,7 +201,8 @@ class Converter {
                                                              : 1;
       std::uint64_t number = 0;
       const std::size_t first = bytes.size() > size ? bytes.size() - size : 0;
-      for (std::size_t i = first; i < bytes.size(); ++i) number = number << 8 | bytes[i];
+      for (std::size_t i = first; i < bytes.size(); ++i)
+        number = number << 8 | bytes[i];
       if (size == 4) return static_cast<std::int32_t>(number);
       if (size == 2) return static_cast<std::int16_t>(number);
       return static_cast<std::int64_t>(number);
@@ -259,10 +268,11 @@ class Converter {
       RaiseConversion();
     }
     if (!decimal || !FitsPrecision(*decimal, to_.precision)) {
-      RaiseSql(8115, 16, 8,
-               "Arithmetic overflow error converting " +
-                   std::string(from_.id == TypeId::kDecimal ? "numeric" : TypeWord(from_)) +
-                   " to data type numeric.");
+      RaiseSql(
+          8115, 16, 8,
+          "Arithmetic overflow error converting " +
+              std::string(from_.id == TypeId::kDecimal ? "numeric" : TypeWord(from_)) +
+              " to data type numeric.");
     }
     return *decimal;
   }
@@ -380,8 +390,7 @@ class Converter {
     bool has_offset = false;
     const auto date = ParseDateTime(text, options_.style, options_.dateformat,
                                     out_of_range, has_offset);
-    const bool old =
-        to_.id == TypeId::kDateTime || to_.id == TypeId::kSmallDateTime;
+    const bool old = to_.id == TypeId::kDateTime || to_.id == TypeId::kSmallDateTime;
     if (!date && out_of_range && old) RaiseDateRange(from_, to_);
     if (!date) RaiseDateText();
     if (has_offset && old) RaiseDateText();
@@ -463,9 +472,8 @@ class Converter {
         good = good && (digits.starts_with("0x") || digits.starts_with("0X"));
         digits.erase(0, std::min<std::size_t>(2, digits.size()));
       }
-      good = good && std::all_of(digits.begin(), digits.end(), [](unsigned char c) {
-               return std::isxdigit(c) != 0;
-             });
+      good = good && std::all_of(digits.begin(), digits.end(),
+                                 [](unsigned char c) { return std::isxdigit(c) != 0; });
       if (!good) RaiseConversion();
       for (std::size_t i = 0; i < digits.size(); i += 2) {
         bytes.push_back(
@@ -486,9 +494,8 @@ class Converter {
   }
 
   Bytes Sized(Bytes bytes) const {
-    const std::size_t length = to_.id == TypeId::kRowVersion
-                                   ? 8
-                                   : static_cast<std::size_t>(to_.length);
+    const std::size_t length =
+        to_.id == TypeId::kRowVersion ? 8 : static_cast<std::size_t>(to_.length);
     if (to_.length == kMax) return bytes;
     if (bytes.size() > length) bytes.resize(length);
     if (to_.id != TypeId::kVarBinary && to_.id != TypeId::kImage) bytes.resize(length);
@@ -497,7 +504,8 @@ class Converter {
 
   Text ToText(const Value& value) const {
     if (const auto* text = std::get_if<Text>(&value.held)) return *text;
-    if (const auto* bytes = std::get_if<Bytes>(&value.held)) return TextFromBytes(*bytes);
+    if (const auto* bytes = std::get_if<Bytes>(&value.held))
+      return TextFromBytes(*bytes);
     std::string text;
     if (const auto* integer = std::get_if<std::int64_t>(&value.held)) {
       text = std::to_string(*integer);
@@ -508,8 +516,9 @@ class Converter {
     } else if (const auto* guid = std::get_if<Guid>(&value.held)) {
       text = GuidText(*guid);
       if (to_.length != kMax && to_.length < 36) {
-        RaiseSql(8170, 16, 2,
-                 "Insufficient result space to convert uniqueidentifier value to char.");
+        RaiseSql(
+            8170, 16, 2,
+            "Insufficient result space to convert uniqueidentifier value to char.");
       }
     } else {
       const auto& date = std::get<DateTimeValue>(value.held);
@@ -600,7 +609,8 @@ class Converter {
   const ConvertOptions& options_;
 };
 
-Value FromVariant(const Value& value, const SqlType& to, const ConvertOptions& options) {
+Value FromVariant(const Value& value, const SqlType& to,
+                  const ConvertOptions& options) {
   Value inner = value;
   inner.variant_type.reset();
   return ConvertValue(inner, *value.variant_type, to, options);
@@ -620,10 +630,10 @@ Value ConvertValue(const Value& value, const SqlType& from, const SqlType& to,
   if (from.id == TypeId::kSqlVariant) {
     return value.variant_type ? FromVariant(value, to, options) : Value();
   }
-  const bool same = from.id == to.id && from.precision == to.precision &&
-                    from.scale == to.scale;
-  if (same && (IsNumber(to.id) || IsDateTime(to.id) ||
-               to.id == TypeId::kUniqueIdentifier)) {
+  const bool same =
+      from.id == to.id && from.precision == to.precision && from.scale == to.scale;
+  if (same &&
+      (IsNumber(to.id) || IsDateTime(to.id) || to.id == TypeId::kUniqueIdentifier)) {
     return value;
   }
   return Converter(from, to, options).Run(value);
@@ -675,7 +685,11 @@ int CompareVariants(const Value& a, const Value& b, const CollationRule& rule) {
   const SqlType& high =
       Precedence(type_a.id) >= Precedence(type_b.id) ? type_a : type_b;
   const auto family = [](TypeId id) {
-    return IsDateTime(id) ? 6 : IsNumber(id) ? 5 : IsText(id) ? 3 : IsBinary(id) ? 2 : 1;
+    return IsDateTime(id) ? 6
+           : IsNumber(id) ? 5
+           : IsText(id)   ? 3
+           : IsBinary(id) ? 2
+                          : 1;
   };
   if (family(type_a.id) != family(type_b.id)) {
     return family(type_a.id) < family(type_b.id) ? -1 : 1;
@@ -803,7 +817,8 @@ std::string GuidText(const Guid& guid) {
   return text;
 }
 
-// Style 0 shows six digits, 1 eight and 2 sixteen in scientific form, 3 all that matter.
+// Style 0 shows six digits, 1 eight and 2 sixteen in scientific form, 3 all that
+// matter.
 std::string FloatText(double value, bool real, int style) {
   char buffer[64];
   if (style == 1) {

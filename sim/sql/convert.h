@@ -15,7 +15,8 @@ struct ConvertOptions {
   std::string dateformat = "mdy";
   // Of types that name no collation.
   std::string collation = "SQL_Latin1_General_CP1_CI_AS";
-  // An INSERT or UPDATE: text that is too long is an error (the caller's 2628), not cut.
+  // An INSERT or UPDATE: text that is too long is an error (the caller's 2628), not
+  // cut.
   bool assignment = false;
 };
 

@@ -17,11 +17,30 @@ class DateReader {
       : text_(text), style_(style), order_(dateformat) {
     // A style says in which order day and month come.
     switch (style % 100) {
-      case 1: case 10: case 7: order_ = "mdy"; break;
-      case 3: case 4: case 5: case 6: case 13: order_ = "dmy"; break;
-      case 2: case 11: case 12: case 20: case 21: case 23: case 26: case 27:
-        order_ = "ymd"; break;
-      default: break;
+      case 1:
+      case 10:
+      case 7:
+        order_ = "mdy";
+        break;
+      case 3:
+      case 4:
+      case 5:
+      case 6:
+      case 13:
+        order_ = "dmy";
+        break;
+      case 2:
+      case 11:
+      case 12:
+      case 20:
+      case 21:
+      case 23:
+      case 26:
+      case 27:
+        order_ = "ymd";
+        break;
+      default:
+        break;
     }
   }
 
@@ -37,7 +56,9 @@ class DateReader {
 
  private:
   static bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-  static bool IsAlpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+  static bool IsAlpha(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+  }
   char Peek(std::size_t ahead = 0) const {
     return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
   }
@@ -220,7 +241,8 @@ class DateReader {
     }
     DateTimeValue value;
     value.days = DaysOfDate(year, month, day);
-    value.ticks = (hour_ * 3600LL + minute_ * 60 + second_) * kTicksPerSecond + fraction_;
+    value.ticks =
+        (hour_ * 3600LL + minute_ * 60 + second_) * kTicksPerSecond + fraction_;
     has_offset = offset_.has_value();
     value.offset_minutes = static_cast<std::int16_t>(offset_.value_or(0));
     if (value.ticks >= kTicksPerDay) value.ticks = kTicksPerDay - 1;
@@ -256,7 +278,9 @@ struct DateWriter {
   }
   std::string Month() const { return Padded(parts.month, 2); }
   std::string Day() const { return Padded(parts.day, 2); }
-  std::string ShortMonth() const { return std::string(MonthName(parts.month).substr(0, 3)); }
+  std::string ShortMonth() const {
+    return std::string(MonthName(parts.month).substr(0, 3));
+  }
 
   std::string Fraction(int digits) const {
     std::int64_t value = parts.fraction;
@@ -297,33 +321,49 @@ std::optional<std::string> Styled(const DateWriter& w, int style) {
   switch (style % 100) {
     case 0:
     case 9:
-      return w.Joined(w.ShortMonth() + ' ' + Padded(w.parts.day, 2, ' ') + ' ' +
-                          w.Year(true),
-                      w.Meridiem(style % 100 == 9));
-    case 1: return m + '/' + d + '/' + y;
-    case 2: return y + '.' + m + '.' + d;
-    case 3: return d + '/' + m + '/' + y;
-    case 4: return d + '.' + m + '.' + y;
-    case 5: return d + '-' + m + '-' + y;
-    case 6: return d + ' ' + w.ShortMonth() + ' ' + y;
-    case 7: return w.ShortMonth() + ' ' + d + ", " + y;
+      return w.Joined(
+          w.ShortMonth() + ' ' + Padded(w.parts.day, 2, ' ') + ' ' + w.Year(true),
+          w.Meridiem(style % 100 == 9));
+    case 1:
+      return m + '/' + d + '/' + y;
+    case 2:
+      return y + '.' + m + '.' + d;
+    case 3:
+      return d + '/' + m + '/' + y;
+    case 4:
+      return d + '.' + m + '.' + y;
+    case 5:
+      return d + '-' + m + '-' + y;
+    case 6:
+      return d + ' ' + w.ShortMonth() + ' ' + y;
+    case 7:
+      return w.ShortMonth() + ' ' + d + ", " + y;
     case 8:
-    case 24: return w.Time(false);
-    case 10: return m + '-' + d + '-' + y;
-    case 11: return y + '/' + m + '/' + d;
-    case 12: return y + m + d;
+    case 24:
+      return w.Time(false);
+    case 10:
+      return m + '-' + d + '-' + y;
+    case 11:
+      return y + '/' + m + '/' + d;
+    case 12:
+      return y + m + d;
     case 13:
       return w.Joined(d + ' ' + w.ShortMonth() + ' ' + w.Year(true), w.Time(true, ':'));
-    case 14: return w.Time(true, w.type.id == TypeId::kDateTime ? ':' : '.');
-    case 20: return w.Joined(w.Year(true) + '-' + m + '-' + d, w.Time(false));
+    case 14:
+      return w.Time(true, w.type.id == TypeId::kDateTime ? ':' : '.');
+    case 20:
+      return w.Joined(w.Year(true) + '-' + m + '-' + d, w.Time(false));
     case 21:
-    case 25: return w.Joined(w.Year(true) + '-' + m + '-' + d, w.Time(true));
-    case 23: return w.Year(true) + '-' + m + '-' + d;
+    case 25:
+      return w.Joined(w.Year(true) + '-' + m + '-' + d, w.Time(true));
+    case 23:
+      return w.Year(true) + '-' + m + '-' + d;
     case 26:
     case 27:
       return w.Joined(w.Year(true) + '-' + m + '-' + d, w.Time(w.parts.fraction != 0),
                       "T");
-    default: return std::nullopt;
+    default:
+      return std::nullopt;
   }
 }
 
@@ -350,13 +390,12 @@ std::optional<std::string> DateTimeText(const DateTimeValue& value, const SqlTyp
   if (utc) {
     shown = AddTicks(value, -value.offset_minutes * kTicksPerMinute).value_or(value);
   }
-  const int digits = type.id == TypeId::kDateTime        ? 3
-                     : type.id == TypeId::kSmallDateTime ? (style == 21 || style == 121 ||
-                                                            style == 9 || style == 109
-                                                                ? 3
-                                                                : 0)
-                     : type.id == TypeId::kDate          ? 0
-                                                         : type.scale;
+  const int digits =
+      type.id == TypeId::kDateTime ? 3
+      : type.id == TypeId::kSmallDateTime
+          ? (style == 21 || style == 121 || style == 9 || style == 109 ? 3 : 0)
+      : type.id == TypeId::kDate ? 0
+                                 : type.scale;
   const DateWriter writer{PartsOf(shown), type, digits, has_date, has_time};
   std::optional<std::string> text = Styled(writer, style);
   if (!text || type.id != TypeId::kDateTimeOffset) return text;

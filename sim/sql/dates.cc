@@ -19,9 +19,9 @@ constexpr std::array<std::string_view, 7> kWeekdays = {
 }  // namespace
 
 std::int32_t DaysOfDate(int year, int month, int day) {
-  return static_cast<std::int32_t>(DaysFromCivil(year, static_cast<unsigned>(month),
-                                                 static_cast<unsigned>(day)) +
-                                   kDaysOf1970);
+  return static_cast<std::int32_t>(
+      DaysFromCivil(year, static_cast<unsigned>(month), static_cast<unsigned>(day)) +
+      kDaysOf1970);
 }
 
 CalendarParts PartsOf(const DateTimeValue& value) {
@@ -85,7 +85,8 @@ std::optional<DateTimeValue> RoundTo(const DateTimeValue& value, const SqlType& 
       const std::int64_t rounded = (value.ticks + unit / 2) / unit * unit;
       if (type.id == TypeId::kTime) {
         // A time that rounds up to midnight stays before it.
-        return DateTimeValue{0, rounded >= kTicksPerDay ? kTicksPerDay - unit : rounded, 0};
+        return DateTimeValue{0, rounded >= kTicksPerDay ? kTicksPerDay - unit : rounded,
+                             0};
       }
       if (type.id == TypeId::kDateTime2) result.offset_minutes = 0;
       return round_day(rounded);
@@ -103,7 +104,8 @@ std::optional<DateTimeValue> RoundTo(const DateTimeValue& value, const SqlType& 
       const std::int64_t rounded =
           (value.ticks + 30 * kTicksPerSecond) / kTicksPerMinute * kTicksPerMinute;
       const auto day = round_day(rounded);
-      if (!day || day->days < kDaysOf1900 || day->days > kDaysOf2079) return std::nullopt;
+      if (!day || day->days < kDaysOf1900 || day->days > kDaysOf2079)
+        return std::nullopt;
       return day;
     }
     default:
@@ -138,27 +140,46 @@ std::optional<DatePart> ParseDatePart(std::string_view lower) {
     std::string_view name;
     DatePart part;
   };
-  static constexpr Row kRows[] = {
-      {"year", DatePart::kYear},         {"yy", DatePart::kYear},
-      {"yyyy", DatePart::kYear},         {"quarter", DatePart::kQuarter},
-      {"qq", DatePart::kQuarter},        {"q", DatePart::kQuarter},
-      {"month", DatePart::kMonth},       {"mm", DatePart::kMonth},
-      {"m", DatePart::kMonth},           {"dayofyear", DatePart::kDayOfYear},
-      {"dy", DatePart::kDayOfYear},      {"y", DatePart::kDayOfYear},
-      {"day", DatePart::kDay},           {"dd", DatePart::kDay},
-      {"d", DatePart::kDay},             {"week", DatePart::kWeek},
-      {"wk", DatePart::kWeek},           {"ww", DatePart::kWeek},
-      {"iso_week", DatePart::kIsoWeek},  {"isowk", DatePart::kIsoWeek},
-      {"isoww", DatePart::kIsoWeek},     {"weekday", DatePart::kWeekday},
-      {"dw", DatePart::kWeekday},        {"w", DatePart::kWeekday},
-      {"hour", DatePart::kHour},         {"hh", DatePart::kHour},
-      {"minute", DatePart::kMinute},     {"mi", DatePart::kMinute},
-      {"n", DatePart::kMinute},          {"second", DatePart::kSecond},
-      {"ss", DatePart::kSecond},         {"s", DatePart::kSecond},
-      {"millisecond", DatePart::kMillisecond}, {"ms", DatePart::kMillisecond},
-      {"microsecond", DatePart::kMicrosecond}, {"mcs", DatePart::kMicrosecond},
-      {"nanosecond", DatePart::kNanosecond},   {"ns", DatePart::kNanosecond},
-      {"tzoffset", DatePart::kTzOffset},       {"tz", DatePart::kTzOffset}};
+  static constexpr Row kRows[] = {{"year", DatePart::kYear},
+                                  {"yy", DatePart::kYear},
+                                  {"yyyy", DatePart::kYear},
+                                  {"quarter", DatePart::kQuarter},
+                                  {"qq", DatePart::kQuarter},
+                                  {"q", DatePart::kQuarter},
+                                  {"month", DatePart::kMonth},
+                                  {"mm", DatePart::kMonth},
+                                  {"m", DatePart::kMonth},
+                                  {"dayofyear", DatePart::kDayOfYear},
+                                  {"dy", DatePart::kDayOfYear},
+                                  {"y", DatePart::kDayOfYear},
+                                  {"day", DatePart::kDay},
+                                  {"dd", DatePart::kDay},
+                                  {"d", DatePart::kDay},
+                                  {"week", DatePart::kWeek},
+                                  {"wk", DatePart::kWeek},
+                                  {"ww", DatePart::kWeek},
+                                  {"iso_week", DatePart::kIsoWeek},
+                                  {"isowk", DatePart::kIsoWeek},
+                                  {"isoww", DatePart::kIsoWeek},
+                                  {"weekday", DatePart::kWeekday},
+                                  {"dw", DatePart::kWeekday},
+                                  {"w", DatePart::kWeekday},
+                                  {"hour", DatePart::kHour},
+                                  {"hh", DatePart::kHour},
+                                  {"minute", DatePart::kMinute},
+                                  {"mi", DatePart::kMinute},
+                                  {"n", DatePart::kMinute},
+                                  {"second", DatePart::kSecond},
+                                  {"ss", DatePart::kSecond},
+                                  {"s", DatePart::kSecond},
+                                  {"millisecond", DatePart::kMillisecond},
+                                  {"ms", DatePart::kMillisecond},
+                                  {"microsecond", DatePart::kMicrosecond},
+                                  {"mcs", DatePart::kMicrosecond},
+                                  {"nanosecond", DatePart::kNanosecond},
+                                  {"ns", DatePart::kNanosecond},
+                                  {"tzoffset", DatePart::kTzOffset},
+                                  {"tz", DatePart::kTzOffset}};
   for (const Row& row : kRows) {
     if (row.name == lower) return row.part;
   }
@@ -225,7 +246,8 @@ std::optional<DateTimeValue> AddDatePart(const DateTimeValue& value, DatePart pa
     const int year = static_cast<int>(total / 12);
     const int month = static_cast<int>(total % 12) + 1;
     DateTimeValue result = value;
-    result.days = DaysOfDate(year, month, std::min(parts.day, DaysInMonth(year, month)));
+    result.days =
+        DaysOfDate(year, month, std::min(parts.day, DaysInMonth(year, month)));
     return result;
   };
   const auto days = [&](std::int64_t number) -> std::optional<DateTimeValue> {
@@ -243,7 +265,8 @@ std::optional<DateTimeValue> AddDatePart(const DateTimeValue& value, DatePart pa
     result.ticks = static_cast<std::int64_t>(total % kTicksPerDay);
     return result;
   };
-  if (count > 2'147'483'647 * std::int64_t{4'000'000} || count < -9'000'000'000'000'000) {
+  if (count > 2'147'483'647 * std::int64_t{4'000'000} ||
+      count < -9'000'000'000'000'000) {
     return std::nullopt;
   }
   switch (part) {
@@ -290,7 +313,8 @@ std::int64_t DateDifference(const DateTimeValue& from, const DateTimeValue& to,
     case DatePart::kYear:
       return std::int64_t{b.year} - a.year;
     case DatePart::kQuarter:
-      return (std::int64_t{b.year} - a.year) * 4 + (b.month + 2) / 3 - (a.month + 2) / 3;
+      return (std::int64_t{b.year} - a.year) * 4 + (b.month + 2) / 3 -
+             (a.month + 2) / 3;
     case DatePart::kMonth:
       return months;
     case DatePart::kDayOfYear:

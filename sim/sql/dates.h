@@ -1,5 +1,5 @@
-// Dates and times as SQL Server has them: calendar parts, text in the styles of CONVERT,
-// parsing, rounding to a type's precision.
+// Dates and times as SQL Server has them: calendar parts, text in the styles of
+// CONVERT, parsing, rounding to a type's precision.
 
 #pragma once
 
@@ -55,8 +55,21 @@ std::string OffsetText(int offset_minutes);  // "+02:00"
 std::optional<int> ParseOffset(std::string_view text);
 
 enum class DatePart : std::uint8_t {
-  kYear, kQuarter, kMonth, kDayOfYear, kDay, kWeek, kIsoWeek, kWeekday, kHour, kMinute,
-  kSecond, kMillisecond, kMicrosecond, kNanosecond, kTzOffset,
+  kYear,
+  kQuarter,
+  kMonth,
+  kDayOfYear,
+  kDay,
+  kWeek,
+  kIsoWeek,
+  kWeekday,
+  kHour,
+  kMinute,
+  kSecond,
+  kMillisecond,
+  kMicrosecond,
+  kNanosecond,
+  kTzOffset,
 };
 std::optional<DatePart> ParseDatePart(std::string_view lower);
 std::int64_t DatePartOf(const DateTimeValue& value, DatePart part, int datefirst);

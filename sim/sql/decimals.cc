@@ -141,7 +141,8 @@ std::uint8_t DecimalDigits(const Decimal& value) {
   return count;
 }
 
-std::optional<Decimal> Rescale(const Decimal& value, std::uint8_t scale, bool truncate) {
+std::optional<Decimal> Rescale(const Decimal& value, std::uint8_t scale,
+                               bool truncate) {
   if (scale == value.scale) return value;
   const Wide magnitude = Magnitude(value.unscaled);
   const bool negative = value.unscaled < 0;
@@ -219,17 +220,17 @@ std::optional<Decimal> DivideDecimals(const Decimal& a, const Decimal& b,
   const bool negative = (a.unscaled < 0) != (b.unscaled < 0);
   Wide remainder = 0;
   if (shift < 0) {
-    const Wide256 cut = Divide({0, Magnitude(a.unscaled)},
-                               static_cast<Wide>(PowerOfTen(static_cast<unsigned>(-shift))),
-                               remainder);
+    const Wide256 cut =
+        Divide({0, Magnitude(a.unscaled)},
+               static_cast<Wide>(PowerOfTen(static_cast<unsigned>(-shift))), remainder);
     return Made(Divide(cut, Magnitude(b.unscaled), remainder), negative, scale);
   }
   if (shift > 38) {
     // The first 38 digits, then the rest on quotient and remainder.
     const Wide divisor = Magnitude(b.unscaled);
-    Wide256 first = Divide(
-        Multiply(Magnitude(a.unscaled), static_cast<Wide>(PowerOfTen(38))), divisor,
-        remainder);
+    Wide256 first =
+        Divide(Multiply(Magnitude(a.unscaled), static_cast<Wide>(PowerOfTen(38))),
+               divisor, remainder);
     const auto power = static_cast<Wide>(PowerOfTen(static_cast<unsigned>(shift - 38)));
     if (first.high != 0) return std::nullopt;
     Wide256 high = Multiply(first.low, power);
@@ -239,8 +240,9 @@ std::optional<Decimal> DivideDecimals(const Decimal& a, const Decimal& b,
     if (high.low < low.low) ++high.high;
     return Made(high, negative, scale);
   }
-  const Wide256 dividend = Multiply(
-      Magnitude(a.unscaled), static_cast<Wide>(PowerOfTen(static_cast<unsigned>(shift))));
+  const Wide256 dividend =
+      Multiply(Magnitude(a.unscaled),
+               static_cast<Wide>(PowerOfTen(static_cast<unsigned>(shift))));
   return Made(Divide(dividend, Magnitude(b.unscaled), remainder), negative, scale);
 }
 

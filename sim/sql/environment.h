@@ -3,8 +3,9 @@
 // for each session; sim/sql calls it from that session's thread only.
 //
 // An error of SQL Server is thrown as SqlError, inside the simulator only: T-SQL's own
-// errors unwind to the nearest TRY, statement or batch, and so do these. The interpreter
-// catches all of them, so nothing leaves an EngineSession's calls as an exception.
+// errors unwind to the nearest TRY, statement or batch, and so do these. The
+// interpreter catches all of them, so nothing leaves an EngineSession's calls as an
+// exception.
 
 #pragma once
 
@@ -52,7 +53,11 @@ struct ColumnInfo {
 };
 
 enum class Comparison : std::uint8_t {
-  kEqual, kLess, kLessOrEqual, kGreater, kGreaterOrEqual,
+  kEqual,
+  kLess,
+  kLessOrEqual,
+  kGreater,
+  kGreaterOrEqual,
 };
 
 // What a plan intends to ask of a scan, before the values are known.
@@ -132,7 +137,8 @@ struct DeleteRequest {
 class TableSource {
  public:
   virtual ~TableSource() = default;
-  virtual const std::string& name() const = 0;  // "dbo.orders", for messages (515, 2628).
+  virtual const std::string& name()
+      const = 0;  // "dbo.orders", for messages (515, 2628).
   virtual const std::vector<ColumnInfo>& columns() const = 0;
   virtual ScanAnswer Plan(const ScanShape& shape) const = 0;
   virtual std::unique_ptr<RowCursor> Open(const ScanRequest& request) = 0;
@@ -169,7 +175,8 @@ struct ProcedureArgument {
   bool is_default = false;  // DEFAULT was written.
 };
 
-// What SET changes. The interpreter writes it, the engine reads it; Reset() restores it.
+// What SET changes. The interpreter writes it, the engine reads it; Reset() restores
+// it.
 struct SessionSettings {
   bool nocount = false;
   bool xact_abort = false;
@@ -206,8 +213,8 @@ class Environment {
  public:
   virtual ~Environment() = default;
 
-  // Names. The result lives as long as the statement. Null: there is no such object (the
-  // executor raises 208). Raises 229, 916, ... where the login may not.
+  // Names. The result lives as long as the statement. Null: there is no such object
+  // (the executor raises 208). Raises 229, 916, ... where the login may not.
   virtual std::shared_ptr<TableSource> FindTable(const ObjectName& name,
                                                  Access access) = 0;
   // The query behind a view of the user's; absent for tables and the engine's views.

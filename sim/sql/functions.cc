@@ -53,11 +53,12 @@ void Require(const ast::Call& call, std::size_t least, std::size_t most) {
                  " argument(s).");
   }
   RaiseSql(189, 15, 1,
-           "The " + Shown(call) + " function requires " + std::to_string(least) + " to " +
-               std::to_string(most) + " arguments.");
+           "The " + Shown(call) + " function requires " + std::to_string(least) +
+               " to " + std::to_string(most) + " arguments.");
 }
 
-[[noreturn]] void RaiseArgument(const SqlType& type, int number, const ast::Call& call) {
+[[noreturn]] void RaiseArgument(const SqlType& type, int number,
+                                const ast::Call& call) {
   RaiseSql(8116, 16, 1,
            "Argument data type " + TypeWord(type) + " is invalid for argument " +
                std::to_string(number) + " of " + Shown(call) + " function.");
@@ -142,13 +143,14 @@ Bound Length(Binder& binder, const ast::Call& call, Arguments& arguments) {
   Require(call, 1, 1);
   if (IsLargeObject(arguments[0]->type.id)) RaiseArgument(arguments[0]->type, 1, call);
   if (IsBinary(arguments[0]->type.id)) {
-    return binder.Fold(binder.Function(
-        TypeOf(TypeId::kInt), {arguments[0]}, [](Context&, Values& v) {
+    return binder.Fold(
+        binder.Function(TypeOf(TypeId::kInt), {arguments[0]}, [](Context&, Values& v) {
           return Of(static_cast<std::int64_t>(std::get<Bytes>(v[0].held).size()));
         }));
   }
   const Bound text = AsText(binder, arguments[0]);
-  const SqlType type = TypeOf(text->type.length == kMax ? TypeId::kBigInt : TypeId::kInt);
+  const SqlType type =
+      TypeOf(text->type.length == kMax ? TypeId::kBigInt : TypeId::kInt);
   return binder.Fold(binder.Function(type, {text}, [](Context&, Values& v) {
     const Text& held = TextOf(v[0]);
     const std::size_t last = held.find_last_not_of(u' ');
@@ -160,31 +162,42 @@ std::int64_t DataLengthOf(const Value& value, const SqlType& type,
                           const ConvertOptions& options) {
   switch (type.id) {
     case TypeId::kBit:
-    case TypeId::kTinyInt: return 1;
-    case TypeId::kSmallInt: return 2;
+    case TypeId::kTinyInt:
+      return 1;
+    case TypeId::kSmallInt:
+      return 2;
     case TypeId::kInt:
     case TypeId::kReal:
     case TypeId::kSmallMoney:
-    case TypeId::kSmallDateTime: return 4;
+    case TypeId::kSmallDateTime:
+      return 4;
     case TypeId::kBigInt:
     case TypeId::kFloat:
     case TypeId::kMoney:
-    case TypeId::kDateTime: return 8;
-    case TypeId::kDate: return 3;
-    case TypeId::kTime: return type.scale <= 2 ? 3 : type.scale <= 4 ? 4 : 5;
-    case TypeId::kDateTime2: return type.scale <= 2 ? 6 : type.scale <= 4 ? 7 : 8;
-    case TypeId::kDateTimeOffset: return type.scale <= 2 ? 8 : type.scale <= 4 ? 9 : 10;
+    case TypeId::kDateTime:
+      return 8;
+    case TypeId::kDate:
+      return 3;
+    case TypeId::kTime:
+      return type.scale <= 2 ? 3 : type.scale <= 4 ? 4 : 5;
+    case TypeId::kDateTime2:
+      return type.scale <= 2 ? 6 : type.scale <= 4 ? 7 : 8;
+    case TypeId::kDateTimeOffset:
+      return type.scale <= 2 ? 8 : type.scale <= 4 ? 9 : 10;
     case TypeId::kDecimal:
-      return type.precision <= 9 ? 5 : type.precision <= 19 ? 9
-             : type.precision <= 28                         ? 13
-                                                            : 17;
-    case TypeId::kUniqueIdentifier: return 16;
+      return type.precision <= 9    ? 5
+             : type.precision <= 19 ? 9
+             : type.precision <= 28 ? 13
+                                    : 17;
+    case TypeId::kUniqueIdentifier:
+      return 16;
     case TypeId::kSqlVariant: {
       Value inner = value;
       inner.variant_type.reset();
       return value.variant_type ? DataLengthOf(inner, *value.variant_type, options) : 0;
     }
-    default: break;
+    default:
+      break;
   }
   if (const auto* bytes = std::get_if<Bytes>(&value.held)) {
     return static_cast<std::int64_t>(bytes->size());
@@ -216,8 +229,9 @@ Bound Substring(Binder& binder, const ast::Call& call, Arguments& arguments) {
       type, {whole, AsInt(binder, arguments[1]), AsInt(binder, arguments[2])},
       [binary](Context&, Values& v) {
         if (IntOf(v[2]) < 0) {
-          RaiseSql(537, 16, 2,
-                   "Invalid length parameter passed to the LEFT or SUBSTRING function.");
+          RaiseSql(
+              537, 16, 2,
+              "Invalid length parameter passed to the LEFT or SUBSTRING function.");
         }
         const std::int64_t first = IntOf(v[1]) - 1;
         const std::int64_t last = first + IntOf(v[2]);
@@ -252,7 +266,8 @@ Bound LeftOrRight(Binder& binder, const ast::Call& call, Arguments& arguments,
                         : "Invalid length parameter passed to the right function.");
         }
         const Text& held = TextOf(v[0]);
-        const std::size_t count = std::min(held.size(), static_cast<std::size_t>(wanted));
+        const std::size_t count =
+            std::min(held.size(), static_cast<std::size_t>(wanted));
         return Of(left ? held.substr(0, count) : held.substr(held.size() - count));
       }));
 }
@@ -332,22 +347,22 @@ Bound CharIndex(Binder& binder, const ast::Call& call, Arguments& arguments) {
 Bound PatIndex(Binder& binder, const ast::Call& call, Arguments& arguments) {
   Require(call, 2, 2);
   const Bound text = AsText(binder, arguments[1]);
-  return binder.Fold(binder.Function(
-      TypeOf(TypeId::kInt), {AsText(binder, arguments[0]), text},
-      [rule = binder.RuleFor(text->type)](Context&, Values& v) {
-        const Text& whole = TextOf(v[1]);
-        std::u16string_view pattern = TextOf(v[0]);
-        const bool anywhere = pattern.starts_with(u'%');
-        if (anywhere) pattern.remove_prefix(1);
-        for (std::size_t at = 0; at <= whole.size(); ++at) {
-          if (MatchesLike(std::u16string_view(whole).substr(at), pattern, std::nullopt,
-                          rule)) {
-            return Of(static_cast<std::int64_t>(at + 1));
-          }
-          if (!anywhere) break;
-        }
-        return Of(std::int64_t{0});
-      }));
+  return binder.Fold(
+      binder.Function(TypeOf(TypeId::kInt), {AsText(binder, arguments[0]), text},
+                      [rule = binder.RuleFor(text->type)](Context&, Values& v) {
+                        const Text& whole = TextOf(v[1]);
+                        std::u16string_view pattern = TextOf(v[0]);
+                        const bool anywhere = pattern.starts_with(u'%');
+                        if (anywhere) pattern.remove_prefix(1);
+                        for (std::size_t at = 0; at <= whole.size(); ++at) {
+                          if (MatchesLike(std::u16string_view(whole).substr(at),
+                                          pattern, std::nullopt, rule)) {
+                            return Of(static_cast<std::int64_t>(at + 1));
+                          }
+                          if (!anywhere) break;
+                        }
+                        return Of(std::int64_t{0});
+                      }));
 }
 
 Bound Replicate(Binder& binder, const ast::Call& call, Arguments& arguments) {
@@ -375,8 +390,8 @@ Bound Space(Binder& binder, const ast::Call& call, Arguments& arguments) {
   return binder.Fold(binder.Function(
       VarCharType(8000), {AsInt(binder, arguments[0])}, [](Context&, Values& v) {
         if (IntOf(v[0]) < 0) return Value();
-        return Of(Text(static_cast<std::size_t>(std::min<std::int64_t>(IntOf(v[0]), 8000)),
-                       u' '));
+        return Of(Text(
+            static_cast<std::size_t>(std::min<std::int64_t>(IntOf(v[0]), 8000)), u' '));
       }));
 }
 
@@ -454,20 +469,20 @@ Bound Str(Binder& binder, const ast::Call& call, Arguments& arguments) {
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     parts.push_back(AsInt(binder, arguments[i]));
   }
-  return binder.Fold(
-      binder.Function(VarCharType(8000), parts, [](Context&, Values& v) {
-        const std::int64_t width = v.size() > 1 ? IntOf(v[1]) : 10;
-        const std::int64_t digits = v.size() > 2 ? std::min<std::int64_t>(IntOf(v[2]), 16) : 0;
-        if (width < 0 || digits < 0 || width > 8000) return Value();
-        char buffer[512];
-        std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(digits),
-                      std::get<double>(v[0].held));
-        std::string text = buffer;
-        const auto size = static_cast<std::size_t>(width);
-        if (text.size() > size && text.find('.') <= size) text.resize(size);
-        if (text.size() > size) text = std::string(size, '*');
-        return Of(Utf16(std::string(size - text.size(), ' ') + text));
-      }));
+  return binder.Fold(binder.Function(VarCharType(8000), parts, [](Context&, Values& v) {
+    const std::int64_t width = v.size() > 1 ? IntOf(v[1]) : 10;
+    const std::int64_t digits =
+        v.size() > 2 ? std::min<std::int64_t>(IntOf(v[2]), 16) : 0;
+    if (width < 0 || digits < 0 || width > 8000) return Value();
+    char buffer[512];
+    std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(digits),
+                  std::get<double>(v[0].held));
+    std::string text = buffer;
+    const auto size = static_cast<std::size_t>(width);
+    if (text.size() > size && text.find('.') <= size) text.resize(size);
+    if (text.size() > size) text = std::string(size, '*');
+    return Of(Utf16(std::string(size - text.size(), ' ') + text));
+  }));
 }
 
 Bound Char(Binder& binder, const ast::Call& call, Arguments& arguments) {
@@ -494,14 +509,13 @@ Bound NChar(Binder& binder, const ast::Call& call, Arguments& arguments) {
 }
 Bound Ascii(Binder& binder, const ast::Call& call, Arguments& arguments) {
   Require(call, 1, 1);
-  return binder.Fold(
-      binder.Function(TypeOf(TypeId::kInt), {AsText(binder, arguments[0])},
-                      [](Context&, Values& v) {
-                        const Text& text = TextOf(v[0]);
-                        if (text.empty()) return Value();
-                        const std::string bytes = wire::EncodeText(text.substr(0, 1), 1252);
-                        return Of(std::int64_t{static_cast<std::uint8_t>(bytes[0])});
-                      }));
+  return binder.Fold(binder.Function(
+      TypeOf(TypeId::kInt), {AsText(binder, arguments[0])}, [](Context&, Values& v) {
+        const Text& text = TextOf(v[0]);
+        if (text.empty()) return Value();
+        const std::string bytes = wire::EncodeText(text.substr(0, 1), 1252);
+        return Of(std::int64_t{static_cast<std::uint8_t>(bytes[0])});
+      }));
 }
 Bound Unicode(Binder& binder, const ast::Call& call, Arguments& arguments) {
   Require(call, 1, 1);
@@ -516,25 +530,44 @@ Bound QuoteName(Binder& binder, const ast::Call& call, Arguments& arguments) {
   Require(call, 1, 2);
   Arguments parts{binder.Convert(AsText(binder, arguments[0]), NVarCharType(kMax))};
   if (arguments.size() > 1) parts.push_back(AsText(binder, arguments[1]));
-  return binder.Fold(
-      binder.Function(NVarCharType(258), parts, [](Context&, Values& v) {
-        const Text& name = TextOf(v[0]);
-        if (name.size() > 128) return Value();
-        char16_t open = u'[';
-        if (v.size() > 1 && !TextOf(v[1]).empty()) open = TextOf(v[1])[0];
-        char16_t close = open;
-        switch (open) {
-          case u'[': case u']': open = u'['; close = u']'; break;
-          case u'(': case u')': open = u'('; close = u')'; break;
-          case u'<': case u'>': open = u'<'; close = u'>'; break;
-          case u'{': case u'}': open = u'{'; close = u'}'; break;
-          case u'\'': case u'"': case u'`': break;
-          default: return Value();
-        }
-        Text quoted(1, open);
-        for (const char16_t unit : name) quoted.append(unit == close ? 2 : 1, unit);
-        return Of(quoted + close);
-      }));
+  return binder.Fold(binder.Function(NVarCharType(258), parts, [](Context&, Values& v) {
+    const Text& name = TextOf(v[0]);
+    if (name.size() > 128) return Value();
+    char16_t open = u'[';
+    if (v.size() > 1 && !TextOf(v[1]).empty()) open = TextOf(v[1])[0];
+    char16_t close = open;
+    switch (open) {
+      case u'[':
+      case u']':
+        open = u'[';
+        close = u']';
+        break;
+      case u'(':
+      case u')':
+        open = u'(';
+        close = u')';
+        break;
+      case u'<':
+      case u'>':
+        open = u'<';
+        close = u'>';
+        break;
+      case u'{':
+      case u'}':
+        open = u'{';
+        close = u'}';
+        break;
+      case u'\'':
+      case u'"':
+      case u'`':
+        break;
+      default:
+        return Value();
+    }
+    Text quoted(1, open);
+    for (const char16_t unit : name) quoted.append(unit == close ? 2 : 1, unit);
+    return Of(quoted + close);
+  }));
 }
 
 // Clock and dice.
@@ -602,8 +635,9 @@ Bound Rand(Binder& binder, const ast::Call& call, Arguments&) {
 DatePart PartOf(const ast::Call& call) {
   const auto part = ParseDatePart(call.date_part);
   if (!part) {
-    RaiseSql(155, 15, 1,
-             "'" + call.date_part + "' is not a recognized " + Shown(call) + " option.");
+    RaiseSql(
+        155, 15, 1,
+        "'" + call.date_part + "' is not a recognized " + Shown(call) + " option.");
   }
   return *part;
 }
@@ -672,7 +706,8 @@ DateTimeValue Moment(const Value& value, bool utc) {
   return utc ? Utc(date) : date;
 }
 
-Bound Difference(Binder& binder, const ast::Call& call, Arguments& arguments, bool big) {
+Bound Difference(Binder& binder, const ast::Call& call, Arguments& arguments,
+                 bool big) {
   Require(call, 3, 3);
   const DatePart part = PartOf(call);
   const Bound from = AsDate(binder, arguments[0], call, 2);
@@ -739,8 +774,8 @@ Bound DateName(Binder& binder, const ast::Call& call, Arguments& arguments) {
   Require(call, 2, 2);
   const DatePart part = PartOf(call);
   const Bound date = AsDate(binder, arguments[0], call, 2);
-  return binder.Fold(binder.Function(
-      NVarCharType(30), {date}, [part](Context& context, Values& v) {
+  return binder.Fold(
+      binder.Function(NVarCharType(30), {date}, [part](Context& context, Values& v) {
         const auto& value = std::get<DateTimeValue>(v[0].held);
         if (part == DatePart::kMonth) {
           return Of(Utf16(MonthName(PartsOf(value).month)));
@@ -748,7 +783,8 @@ Bound DateName(Binder& binder, const ast::Call& call, Arguments& arguments) {
         if (part == DatePart::kWeekday) {
           return Of(Utf16(WeekdayName(DayOfWeek(value.days))));
         }
-        if (part == DatePart::kTzOffset) return Of(Utf16(OffsetText(value.offset_minutes)));
+        if (part == DatePart::kTzOffset)
+          return Of(Utf16(OffsetText(value.offset_minutes)));
         return Of(Utf16(std::to_string(
             DatePartOf(value, part, context.environment.settings().datefirst))));
       }));
@@ -783,9 +819,9 @@ Bound DateFromParts(Binder& binder, const ast::Call& call, Arguments& arguments)
                    "Cannot construct data type date, some of the arguments have values "
                    "which are not valid.");
         }
-        return Of(DateTimeValue{DaysOfDate(static_cast<int>(y), static_cast<int>(m),
-                                           static_cast<int>(d)),
-                                0, 0});
+        return Of(DateTimeValue{
+            DaysOfDate(static_cast<int>(y), static_cast<int>(m), static_cast<int>(d)),
+            0, 0});
       }));
 }
 Bound OffsetFunction(Binder& binder, const ast::Call& call, Arguments& arguments,
@@ -797,7 +833,8 @@ Bound OffsetFunction(Binder& binder, const ast::Call& call, Arguments& arguments
   SqlType type = TypeOf(TypeId::kDateTimeOffset);
   if (date->type.id != TypeId::kDateTime) type.scale = date->type.scale;
   const bool number = IsNumber(arguments[1]->type.id);
-  const Bound zone = number ? AsInt(binder, arguments[1]) : AsText(binder, arguments[1]);
+  const Bound zone =
+      number ? AsInt(binder, arguments[1]) : AsText(binder, arguments[1]);
   return binder.Fold(
       binder.Function(type, {date, zone}, [switches, number](Context&, Values& v) {
         std::optional<int> offset;
@@ -832,17 +869,15 @@ Bound ToDateTimeOffset(Binder& binder, const ast::Call& call, Arguments& argumen
 Bound NumberFunction(Binder& binder, const ast::Call& call, Arguments& arguments,
                      double (*f)(double)) {
   Require(call, 1, 1);
-  return binder.Fold(
-      binder.Function(TypeOf(TypeId::kFloat),
-                      {binder.Convert(arguments[0], TypeOf(TypeId::kFloat))},
-                      [f](Context&, Values& v) {
-                        const double result = f(std::get<double>(v[0].held));
-                        if (!std::isfinite(result)) {
-                          RaiseSql(3623, 16, 1,
-                                   "An invalid floating point operation occurred.");
-                        }
-                        return OfDouble(result);
-                      }));
+  return binder.Fold(binder.Function(
+      TypeOf(TypeId::kFloat), {binder.Convert(arguments[0], TypeOf(TypeId::kFloat))},
+      [f](Context&, Values& v) {
+        const double result = f(std::get<double>(v[0].held));
+        if (!std::isfinite(result)) {
+          RaiseSql(3623, 16, 1, "An invalid floating point operation occurred.");
+        }
+        return OfDouble(result);
+      }));
 }
 
 // The type of ABS, CEILING, FLOOR, ROUND and SIGN.
@@ -873,10 +908,18 @@ Value Rounded(Value value, Rounding how) {
   }
   if (auto* number = std::get_if<double>(&value.held)) {
     switch (how) {
-      case Rounding::kAbsolute: *number = std::fabs(*number); break;
-      case Rounding::kCeiling: *number = std::ceil(*number); break;
-      case Rounding::kFloor: *number = std::floor(*number); break;
-      case Rounding::kSign: *number = (*number > 0) - (*number < 0); break;
+      case Rounding::kAbsolute:
+        *number = std::fabs(*number);
+        break;
+      case Rounding::kCeiling:
+        *number = std::ceil(*number);
+        break;
+      case Rounding::kFloor:
+        *number = std::floor(*number);
+        break;
+      case Rounding::kSign:
+        *number = (*number > 0) - (*number < 0);
+        break;
     }
     return value;
   }
@@ -887,8 +930,7 @@ Value Rounded(Value value, Rounding how) {
       if (decimal.unscaled < 0) decimal.unscaled = -decimal.unscaled;
       break;
     case Rounding::kSign:
-      decimal.unscaled =
-          unit * ((decimal.unscaled > 0) - (decimal.unscaled < 0));
+      decimal.unscaled = unit * ((decimal.unscaled > 0) - (decimal.unscaled < 0));
       break;
     default: {
       __int128 whole = decimal.unscaled / unit;
@@ -1045,11 +1087,9 @@ Bound IsNullFunction(Binder& binder, const ast::Call& call, Arguments& arguments
   SqlType type = arguments[0]->type;
   if (type.id == TypeId::kNull) type = arguments[1]->type;
   if (type.id == TypeId::kInt) type.precision = 0;
-  Bound bound =
-      binder.Function(type,
-                      {binder.Convert(arguments[0], type),
-                       binder.Convert(arguments[1], type)},
-                      [](Context&, Values& v) { return v[v[0].IsNull() ? 1 : 0]; }, true);
+  Bound bound = binder.Function(
+      type, {binder.Convert(arguments[0], type), binder.Convert(arguments[1], type)},
+      [](Context&, Values& v) { return v[v[0].IsNull() ? 1 : 0]; }, true);
   bound->nullable = arguments[1]->nullable;
   bound->coercibility = arguments[0]->coercibility;
   return binder.Fold(bound);
@@ -1074,9 +1114,9 @@ Bound Choose(Binder& binder, const ast::Call& call, Arguments& arguments) {
   std::vector<std::pair<Bound, Bound>> branches;
   for (std::size_t i = 1; i < arguments.size(); ++i) {
     branches.emplace_back(
-        binder.Compare(ast::BinaryOperator::kEqual, index,
-                       binder.Constant(TypeOf(TypeId::kBigInt),
-                                       Of(static_cast<std::int64_t>(i)))),
+        binder.Compare(
+            ast::BinaryOperator::kEqual, index,
+            binder.Constant(TypeOf(TypeId::kBigInt), Of(static_cast<std::int64_t>(i)))),
         arguments[i]);
   }
   return binder.Branches(std::move(branches), nullptr);
@@ -1086,7 +1126,8 @@ Bound Extreme(Binder& binder, const ast::Call& call, Arguments& arguments, int s
   Require(call, 1, 254);
   const SqlType type = binder.BranchType(arguments);
   Arguments parts;
-  for (const Bound& argument : arguments) parts.push_back(binder.Convert(argument, type));
+  for (const Bound& argument : arguments)
+    parts.push_back(binder.Convert(argument, type));
   return binder.Fold(binder.Function(
       type, parts,
       [type, sign, rule = binder.RuleFor(type)](Context&, Values& v) {
@@ -1144,11 +1185,11 @@ Bound HashBytes(Binder& binder, const ast::Call& call, Arguments& arguments) {
       VarBinaryType(8000), {AsText(binder, arguments[0]), bytes},
       [](Context&, Values& v) {
         const std::string name = LowerAscii(Utf8(TextOf(v[0])));
-        const EVP_MD* digest = name == "md5"        ? EVP_md5()
+        const EVP_MD* digest = name == "md5"                     ? EVP_md5()
                                : name == "sha" || name == "sha1" ? EVP_sha1()
-                               : name == "sha2_256" ? EVP_sha256()
-                               : name == "sha2_512" ? EVP_sha512()
-                                                    : nullptr;
+                               : name == "sha2_256"              ? EVP_sha256()
+                               : name == "sha2_512"              ? EVP_sha512()
+                                                                 : nullptr;
         if (digest == nullptr) return Value();
         const Bytes& data = std::get<Bytes>(v[1].held);
         Bytes hash(EVP_MAX_MD_SIZE);
@@ -1200,8 +1241,8 @@ Bound ErrorProcedure(Binder& binder, const ast::Call& call, Arguments&) {
 }
 Bound TransactionState(Binder& binder, const ast::Call& call, Arguments&) {
   Require(call, 0, 0);
-  Bound bound = binder.Function(
-      TypeOf(TypeId::kSmallInt), {}, [](Context& context, Values&) {
+  Bound bound =
+      binder.Function(TypeOf(TypeId::kSmallInt), {}, [](Context& context, Values&) {
         return Of(std::int64_t{context.environment.transaction_state()});
       });
   bound->is_volatile = true;
@@ -1209,42 +1250,92 @@ Bound TransactionState(Binder& binder, const ast::Call& call, Arguments&) {
 }
 Bound RowCountBig(Binder& binder, const ast::Call& call, Arguments&) {
   Require(call, 0, 0);
-  Bound bound =
-      binder.Function(TypeOf(TypeId::kBigInt), {}, [](Context& context, Values&) {
-        return Of(context.session.row_count);
-      });
+  Bound bound = binder.Function(
+      TypeOf(TypeId::kBigInt), {},
+      [](Context& context, Values&) { return Of(context.session.row_count); });
   bound->is_volatile = true;
   return bound;
 }
 
 const std::map<std::string, BuiltIn>& Table() {
   static const std::map<std::string, BuiltIn> kTable = {
-      {"UPPER", Upper}, {"LOWER", Lower}, {"LTRIM", LeftTrim}, {"RTRIM", RightTrim},
-      {"TRIM", BothTrim}, {"REVERSE", Reverse}, {"LEN", Length},
-      {"DATALENGTH", DataLength}, {"SUBSTRING", Substring}, {"LEFT", Left},
-      {"RIGHT", Right}, {"REPLACE", Replace}, {"CHARINDEX", CharIndex},
-      {"PATINDEX", PatIndex}, {"REPLICATE", Replicate}, {"SPACE", Space},
-      {"STUFF", Stuff}, {"CONCAT", Concat}, {"CONCAT_WS", ConcatWithSeparator},
-      {"STR", Str}, {"CHAR", Char}, {"NCHAR", NChar}, {"ASCII", Ascii},
-      {"UNICODE", Unicode}, {"QUOTENAME", QuoteName}, {"GETDATE", GetDate},
-      {"CURRENT_TIMESTAMP", GetDate}, {"GETUTCDATE", GetUtcDate},
-      {"SYSDATETIME", SysDateTime}, {"SYSUTCDATETIME", SysUtcDateTime},
-      {"SYSDATETIMEOFFSET", SysDateTimeOffset}, {"NEWID", NewId}, {"RAND", Rand},
-      {"DATEADD", DateAdd}, {"DATEDIFF", DateDiff}, {"DATEDIFF_BIG", DateDiffBig},
-      {"DATEPART", DatePartFunction}, {"DATENAME", DateName}, {"YEAR", Year},
-      {"MONTH", Month}, {"DAY", Day}, {"EOMONTH", EndOfMonth},
-      {"DATEFROMPARTS", DateFromParts}, {"SWITCHOFFSET", SwitchOffset},
-      {"TODATETIMEOFFSET", ToDateTimeOffset}, {"ABS", Absolute}, {"CEILING", Ceiling},
-      {"FLOOR", Floor}, {"SIGN", SignOf}, {"ROUND", Round}, {"POWER", Power},
-      {"SQRT", Sqrt}, {"SQUARE", Square}, {"EXP", Exp}, {"LOG", Log}, {"LOG10", Log10},
-      {"SIN", Sin}, {"COS", Cos}, {"PI", Pi}, {"COALESCE", Coalesce},
-      {"ISNULL", IsNullFunction}, {"NULLIF", NullIf}, {"IIF", IfElse},
-      {"CHOOSE", Choose}, {"GREATEST", Greatest}, {"LEAST", Least}, {"ISDATE", IsDate},
-      {"ISNUMERIC", IsNumeric}, {"HASHBYTES", HashBytes},
-      {"ERROR_NUMBER", ErrorNumber}, {"ERROR_SEVERITY", ErrorSeverity},
-      {"ERROR_STATE", ErrorState}, {"ERROR_LINE", ErrorLine},
-      {"ERROR_MESSAGE", ErrorMessage}, {"ERROR_PROCEDURE", ErrorProcedure},
-      {"XACT_STATE", TransactionState}, {"ROWCOUNT_BIG", RowCountBig}};
+      {"UPPER", Upper},
+      {"LOWER", Lower},
+      {"LTRIM", LeftTrim},
+      {"RTRIM", RightTrim},
+      {"TRIM", BothTrim},
+      {"REVERSE", Reverse},
+      {"LEN", Length},
+      {"DATALENGTH", DataLength},
+      {"SUBSTRING", Substring},
+      {"LEFT", Left},
+      {"RIGHT", Right},
+      {"REPLACE", Replace},
+      {"CHARINDEX", CharIndex},
+      {"PATINDEX", PatIndex},
+      {"REPLICATE", Replicate},
+      {"SPACE", Space},
+      {"STUFF", Stuff},
+      {"CONCAT", Concat},
+      {"CONCAT_WS", ConcatWithSeparator},
+      {"STR", Str},
+      {"CHAR", Char},
+      {"NCHAR", NChar},
+      {"ASCII", Ascii},
+      {"UNICODE", Unicode},
+      {"QUOTENAME", QuoteName},
+      {"GETDATE", GetDate},
+      {"CURRENT_TIMESTAMP", GetDate},
+      {"GETUTCDATE", GetUtcDate},
+      {"SYSDATETIME", SysDateTime},
+      {"SYSUTCDATETIME", SysUtcDateTime},
+      {"SYSDATETIMEOFFSET", SysDateTimeOffset},
+      {"NEWID", NewId},
+      {"RAND", Rand},
+      {"DATEADD", DateAdd},
+      {"DATEDIFF", DateDiff},
+      {"DATEDIFF_BIG", DateDiffBig},
+      {"DATEPART", DatePartFunction},
+      {"DATENAME", DateName},
+      {"YEAR", Year},
+      {"MONTH", Month},
+      {"DAY", Day},
+      {"EOMONTH", EndOfMonth},
+      {"DATEFROMPARTS", DateFromParts},
+      {"SWITCHOFFSET", SwitchOffset},
+      {"TODATETIMEOFFSET", ToDateTimeOffset},
+      {"ABS", Absolute},
+      {"CEILING", Ceiling},
+      {"FLOOR", Floor},
+      {"SIGN", SignOf},
+      {"ROUND", Round},
+      {"POWER", Power},
+      {"SQRT", Sqrt},
+      {"SQUARE", Square},
+      {"EXP", Exp},
+      {"LOG", Log},
+      {"LOG10", Log10},
+      {"SIN", Sin},
+      {"COS", Cos},
+      {"PI", Pi},
+      {"COALESCE", Coalesce},
+      {"ISNULL", IsNullFunction},
+      {"NULLIF", NullIf},
+      {"IIF", IfElse},
+      {"CHOOSE", Choose},
+      {"GREATEST", Greatest},
+      {"LEAST", Least},
+      {"ISDATE", IsDate},
+      {"ISNUMERIC", IsNumeric},
+      {"HASHBYTES", HashBytes},
+      {"ERROR_NUMBER", ErrorNumber},
+      {"ERROR_SEVERITY", ErrorSeverity},
+      {"ERROR_STATE", ErrorState},
+      {"ERROR_LINE", ErrorLine},
+      {"ERROR_MESSAGE", ErrorMessage},
+      {"ERROR_PROCEDURE", ErrorProcedure},
+      {"XACT_STATE", TransactionState},
+      {"ROWCOUNT_BIG", RowCountBig}};
   return kTable;
 }
 
@@ -1264,8 +1355,8 @@ bool InSet(char16_t unit, std::u16string_view pattern, std::size_t& at,
   for (bool first = true; at < pattern.size() && (first || pattern[at] != u']');
        first = false) {
     if (at + 2 < pattern.size() && pattern[at + 1] == u'-' && pattern[at + 2] != u']') {
-      found = found || (compare(unit, pattern[at]) >= 0 &&
-                        compare(unit, pattern[at + 2]) <= 0);
+      found = found ||
+              (compare(unit, pattern[at]) >= 0 && compare(unit, pattern[at + 2]) <= 0);
       at += 3;
     } else {
       found = found || compare(unit, pattern[at]) == 0;
@@ -1299,7 +1390,8 @@ bool MatchesLike(std::u16string_view text, std::u16string_view pattern,
     }
     if (at == pattern.size() && i == text.size()) return true;
     // Blanks at the end of the text need no match.
-    if (at == pattern.size() && text.find_first_not_of(u' ', i) == text.npos) return true;
+    if (at == pattern.size() && text.find_first_not_of(u' ', i) == text.npos)
+      return true;
     if (at < pattern.size() && i < text.size()) {
       std::size_t next = at;
       const char16_t unit = pattern[at];

@@ -130,7 +130,11 @@ struct Interpreter::State {
 };
 
 Run Interpreter::State::MakeRun(Frame& frame, ReplySink* sink, bool bind_only) {
-  return Run{environment, session, frame.variables, sink, bind_only,
+  return Run{environment,
+             session,
+             frame.variables,
+             sink,
+             bind_only,
              [this, &frame](const ast::Execute& node, ReplySink& capture) {
                RunExecute(node, frame, capture);
              }};
@@ -193,8 +197,8 @@ void Interpreter::State::RunText(const std::string& text, Frame& frame, ReplySin
   RunAll(batch.statements, frame, sink);
 }
 
-// Binds everything before anything runs, as SQL Server compiles a batch. Objects that do
-// not exist yet are left for later. After USE, names mean other objects.
+// Binds everything before anything runs, as SQL Server compiles a batch. Objects that
+// do not exist yet are left for later. After USE, names mean other objects.
 void Interpreter::State::Precheck(const std::vector<ast::StatementPtr>& statements,
                                   Frame& frame, bool& objects) {
   for (const ast::StatementPtr& statement : statements) {
@@ -288,7 +292,8 @@ void Interpreter::State::Failed(StatementError error, ReplySink& sink) {
   session.error_number = error.message.number;
   const bool aborts = environment.settings().xact_abort && !error.raised;
   if (try_depth > 0 && error.message.severity < 20) {
-    if ((aborts || error.reach == kTransaction) && environment.transaction_count() > 0) {
+    if ((aborts || error.reach == kTransaction) &&
+        environment.transaction_count() > 0) {
       environment.DoomTransaction();
     }
     throw error;
@@ -415,7 +420,8 @@ void Interpreter::State::RunQuery(const ast::Statement& statement, Frame& frame,
   const bool select = std::holds_alternative<ast::SelectPtr>(node);
   const bool execute = std::holds_alternative<ast::Execute>(node);
   const bool definition = std::holds_alternative<ast::DefinitionStatement>(node);
-  const bool format_only = environment.settings().fmtonly || environment.settings().noexec;
+  const bool format_only =
+      environment.settings().fmtonly || environment.settings().noexec;
   const StatementKind kind = select       ? StatementKind::kRead
                              : execute    ? StatementKind::kExecute
                              : definition ? StatementKind::kDefinition
@@ -462,10 +468,11 @@ void Interpreter::State::RunDeclare(const ast::Declare& node, Frame& frame,
     const bool known = frame.variables.values.contains(item.name) ||
                        frame.variables.tables.contains(item.name);
     if (known && check_only) {
-      RaiseSql(134, 15, 2,
-               "The variable name '" + item.name +
-                   "' has already been declared. Variable names must be unique within a "
-                   "query batch or stored procedure.");
+      RaiseSql(
+          134, 15, 2,
+          "The variable name '" + item.name +
+              "' has already been declared. Variable names must be unique within a "
+              "query batch or stored procedure.");
     }
     if (item.table) {
       // A DECLARE met again in a loop keeps the rows.
@@ -515,7 +522,8 @@ std::int64_t Interpreter::State::NumberOf(const ast::SetOption& node,
     RaiseSql(102, 15, 1, "Incorrect syntax near '" + node.value + "'.");
   }
   const TypedValue value = const_cast<State*>(this)->Evaluate(node.expression, frame);
-  const Value number = ConvertValue(value.value, value.type, TypeOf(TypeId::kBigInt), {});
+  const Value number =
+      ConvertValue(value.value, value.type, TypeOf(TypeId::kBigInt), {});
   return number.IsNull() ? 0 : std::get<std::int64_t>(number.held);
 }
 
@@ -524,7 +532,7 @@ void Interpreter::State::SetOne(const std::string& name, bool on,
   SessionSettings& settings = environment.settings();
   struct Switch {
     std::string_view name;
-    bool SessionSettings::*field;
+    bool SessionSettings::* field;
   };
   static constexpr Switch kSwitches[] = {
       {"NOCOUNT", &SessionSettings::nocount},
@@ -571,11 +579,12 @@ void Interpreter::State::RunSetOption(const ast::SetOption& node, Frame& frame,
                                       ReplySink&) {
   SessionSettings& settings = environment.settings();
   if (node.name == "TRANSACTION ISOLATION LEVEL") {
-    settings.isolation = node.value == "READ UNCOMMITTED" ? IsolationLevel::kReadUncommitted
-                         : node.value == "READ COMMITTED" ? IsolationLevel::kReadCommitted
-                         : node.value == "REPEATABLE READ" ? IsolationLevel::kRepeatableRead
-                         : node.value == "SNAPSHOT"        ? IsolationLevel::kSnapshot
-                                                           : IsolationLevel::kSerializable;
+    settings.isolation =
+        node.value == "READ UNCOMMITTED"  ? IsolationLevel::kReadUncommitted
+        : node.value == "READ COMMITTED"  ? IsolationLevel::kReadCommitted
+        : node.value == "REPEATABLE READ" ? IsolationLevel::kRepeatableRead
+        : node.value == "SNAPSHOT"        ? IsolationLevel::kSnapshot
+                                          : IsolationLevel::kSerializable;
     return;
   }
   if (node.name == "IDENTITY_INSERT") {
@@ -601,16 +610,17 @@ void Interpreter::State::RunSetOption(const ast::SetOption& node, Frame& frame,
     }
     settings.datefirst = static_cast<std::uint8_t>(day);
   } else if (node.name == "DEADLOCK_PRIORITY") {
-    settings.deadlock_priority = node.value == "LOW"      ? -5
-                                 : node.value == "HIGH"   ? 5
-                                 : node.value == "NORMAL" ? 0
-                                                          : static_cast<std::int32_t>(
-                                                                NumberOf(node, frame));
+    settings.deadlock_priority = node.value == "LOW"    ? -5
+                                 : node.value == "HIGH" ? 5
+                                 : node.value == "NORMAL"
+                                     ? 0
+                                     : static_cast<std::int32_t>(NumberOf(node, frame));
   } else if (node.name == "DATEFORMAT" || node.name == "LANGUAGE") {
     std::string value = node.value;
     if (value.empty()) {
       const TypedValue written = Evaluate(node.expression, frame);
-      if (const auto* text = std::get_if<Text>(&written.value.held)) value = Utf8(*text);
+      if (const auto* text = std::get_if<Text>(&written.value.held))
+        value = Utf8(*text);
     }
     value = LowerAscii(value);
     if (node.name == "LANGUAGE") {
@@ -631,8 +641,7 @@ void Interpreter::State::RunSetOption(const ast::SetOption& node, Frame& frame,
   } else if (node.name == "CONTEXT_INFO") {
     const TypedValue value = Evaluate(node.expression, frame);
     const Value bytes = ConvertValue(value.value, value.type, VarBinaryType(128), {});
-    settings.context_info =
-        bytes.IsNull() ? Bytes{} : std::get<Bytes>(bytes.held);
+    settings.context_info = bytes.IsNull() ? Bytes{} : std::get<Bytes>(bytes.held);
   } else {
     // A list of switches: SET ANSI_NULLS, QUOTED_IDENTIFIER ON.
     std::string name;
@@ -723,7 +732,8 @@ void Interpreter::State::RunThrow(const ast::Throw& node, Frame& frame) {
 namespace {
 
 // The %d, %s, %i, %u, %x of RAISERROR.
-std::string Formatted(const std::string& pattern, const std::vector<TypedValue>& values) {
+std::string Formatted(const std::string& pattern,
+                      const std::vector<TypedValue>& values) {
   std::string text;
   std::size_t next = 0;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
@@ -738,7 +748,8 @@ std::string Formatted(const std::string& pattern, const std::vector<TypedValue>&
     }
     const std::size_t end = pattern.find_first_of("dsiuxXo", i + 1);
     if (end == std::string::npos) {
-      RaiseSql(2787, 16, 1, "Invalid format specification: '" + pattern.substr(i) + "'.");
+      RaiseSql(2787, 16, 1,
+               "Invalid format specification: '" + pattern.substr(i) + "'.");
     }
     if (next < values.size()) {
       const TypedValue& value = values[next++];
@@ -761,26 +772,29 @@ void Interpreter::State::RunRaiseError(const ast::RaiseError& node, Frame& frame
     values.push_back(Evaluate(argument, frame));
   }
   const auto number = [&](std::size_t index) {
-    const Value value = ConvertValue(values[index].value, values[index].type,
-                                     TypeOf(TypeId::kInt), {});
+    const Value value =
+        ConvertValue(values[index].value, values[index].type, TypeOf(TypeId::kInt), {});
     return value.IsNull() ? 0 : std::get<std::int64_t>(value.held);
   };
   StatementError error;
   error.raised = true;
   error.message.line = node.arguments[0]->line;
-  error.message.severity = static_cast<std::uint8_t>(std::clamp<std::int64_t>(number(1), 0, 25));
-  error.message.state = static_cast<std::uint8_t>(std::clamp<std::int64_t>(number(2), 0, 255));
+  error.message.severity =
+      static_cast<std::uint8_t>(std::clamp<std::int64_t>(number(1), 0, 25));
+  error.message.state =
+      static_cast<std::uint8_t>(std::clamp<std::int64_t>(number(2), 0, 255));
   error.message.procedure = frame.module;
   if (const auto* text = std::get_if<Text>(&values[0].value.held)) {
     error.message.number = 50000;
+    const std::string pattern = Utf8(*text);
     values.erase(values.begin(), values.begin() + 3);
-    error.message.text = Formatted(Utf8(*text), values);
+    error.message.text = Formatted(pattern, values);
   } else {
     // A number means a message of sys.messages; there are none of the user's.
     error.message.number = 18054;
-    error.message.text = "Error " + std::to_string(number(0)) +
-                         ", severity " + std::to_string(error.message.severity) +
-                         ", state " + std::to_string(error.message.state) +
+    error.message.text = "Error " + std::to_string(number(0)) + ", severity " +
+                         std::to_string(error.message.severity) + ", state " +
+                         std::to_string(error.message.state) +
                          " was raised, but no message with that error number was found "
                          "in sys.messages.";
   }
@@ -790,9 +804,10 @@ void Interpreter::State::RunRaiseError(const ast::RaiseError& node, Frame& frame
     return;
   }
   if (error.message.severity > 18 && !node.with_log) {
-    RaiseSql(2754, 16, 1,
-             "Error severity levels greater than 18 can only be specified by members of "
-             "the sysadmin role, using the WITH LOG option.");
+    RaiseSql(
+        2754, 16, 1,
+        "Error severity levels greater than 18 can only be specified by members of "
+        "the sysadmin role, using the WITH LOG option.");
   }
   throw error;
 }
@@ -847,7 +862,8 @@ void Interpreter::State::RunExecute(const ast::Execute& node, Frame& frame,
       bound.type = value.type;
       bound.value = value.value;
     }
-    if (argument.output && !std::holds_alternative<ast::Variable>(argument.value->node)) {
+    if (argument.output &&
+        !std::holds_alternative<ast::Variable>(argument.value->node)) {
       RaiseSql(179, 15, 1,
                "Cannot use the OUTPUT option when passing a constant to a stored "
                "procedure.");
@@ -865,8 +881,8 @@ void Interpreter::State::RunExecute(const ast::Execute& node, Frame& frame,
   };
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     if (!arguments[i].output) continue;
-    store(std::get<ast::Variable>(node.arguments[i].value->node).name, arguments[i].type,
-          arguments[i].value);
+    store(std::get<ast::Variable>(node.arguments[i].value->node).name,
+          arguments[i].type, arguments[i].value);
   }
   if (!node.result_variable.empty()) {
     Value value;
@@ -906,9 +922,10 @@ void Interpreter::State::ExecuteSqlCall(std::vector<ProcedureArgument>& argument
     return Utf8(std::get<Text>(arguments[index].value.held));
   };
   if (arguments.empty()) {
-    RaiseSql(201, 16, 10,
-             "Procedure or function 'sp_executesql' expects parameter '@statement', which "
-             "was not supplied.");
+    RaiseSql(
+        201, 16, 10,
+        "Procedure or function 'sp_executesql' expects parameter '@statement', which "
+        "was not supplied.");
   }
   const std::string sql = text_of(0);
   const std::string declared = text_of(1);
@@ -923,8 +940,7 @@ void Interpreter::State::ExecuteSqlCall(std::vector<ProcedureArgument>& argument
       if (arguments[i].name.empty() ? j == i - 2 : named) index = j;
     }
     if (!index) {
-      RaiseSql(8145, 16, 2,
-               arguments[i].name + " is not a parameter for procedure .");
+      RaiseSql(8145, 16, 2, arguments[i].name + " is not a parameter for procedure .");
     }
     sources[*index] = i;
   }
@@ -935,7 +951,8 @@ void Interpreter::State::ExecuteSqlCall(std::vector<ProcedureArgument>& argument
     TypedValue held{type, Value()};
     if (sources[j]) {
       const ProcedureArgument& argument = arguments[*sources[j]];
-      if (argument.type.id != TypeId::kNull) CheckConversion(argument.type, type, false);
+      if (argument.type.id != TypeId::kNull)
+        CheckConversion(argument.type, type, false);
       held.value = ConvertValue(argument.value, argument.type, type, options);
     } else if (parameters[j].default_value) {
       const TypedValue value = Evaluate(parameters[j].default_value, frame);
@@ -985,10 +1002,11 @@ void Interpreter::State::Guarded(ReplySink& sink, Body body) {
       }
     }
   } catch (const std::bad_alloc&) {
-    sink.SendMessage({701, 1, 17,
-                      "There is insufficient system memory in resource pool 'default' to "
-                      "run this query.",
-                      "", 1});
+    sink.SendMessage(
+        {701, 1, 17,
+         "There is insufficient system memory in resource pool 'default' to "
+         "run this query.",
+         "", 1});
   }
   settle();
 }

@@ -18,8 +18,8 @@ class Interpreter {
   explicit Interpreter(Environment& environment);
   ~Interpreter();
 
-  // EngineSession::Batch. Never throws. The sink gets a StatementDone for every statement
-  // that has one, also after an error (row count absent).
+  // EngineSession::Batch. Never throws. The sink gets a StatementDone for every
+  // statement that has one, also after an error (row count absent).
   void Batch(const std::string& sql, ReplySink& sink);
   // EngineSession::ExecuteSql: also ReturnStatus and ReturnValue. Never throws.
   void ExecuteSql(const std::string& sql, std::vector<BoundParameter> parameters,
@@ -57,8 +57,8 @@ class RowExpression {
   virtual bool nullable() const = 0;
   virtual Value Evaluate(const Row& row) = 0;
 };
-// Binds `expression` over `columns`, converted to `target` if given. A condition (CHECK)
-// yields a bit, NULL where it is unknown. Raises 207, 128, ...
+// Binds `expression` over `columns`, converted to `target` if given. A condition
+// (CHECK) yields a bit, NULL where it is unknown. Raises 207, 128, ...
 std::unique_ptr<RowExpression> BindRowExpression(const ast::ExpressionPtr& expression,
                                                  const std::vector<ColumnInfo>& columns,
                                                  const std::optional<SqlType>& target,

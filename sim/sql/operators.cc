@@ -78,8 +78,7 @@ class Scan final : public Operator {
       const Value compared = ConvertValue(spec.value->Get(context), spec.value->type,
                                           spec.compared_type, options);
       if (compared.IsNull()) return;  // A comparison with NULL holds for no row.
-      const std::optional<Value> value =
-          ColumnValue(compared, spec, column, options);
+      const std::optional<Value> value = ColumnValue(compared, spec, column, options);
       // A value the column cannot have narrows nothing; every row is checked anyway.
       if (!value) continue;
       request.shape.constraints.push_back({spec.column, spec.comparison});
@@ -267,7 +266,8 @@ class Spool final : public Operator {
 class HashJoin final : public Operator {
  public:
   HashJoin(OperatorPtr left, OperatorPtr right, std::vector<HashKeySpec> keys,
-           std::vector<Bound> conditions, bool keeps_left, std::vector<Slot> right_slots)
+           std::vector<Bound> conditions, bool keeps_left,
+           std::vector<Slot> right_slots)
       : left_(std::move(left)),
         right_(std::move(right)),
         keys_(std::move(keys)),
@@ -444,7 +444,8 @@ class Sort final : public Operator {
     if (limit == 0) return;
     while (input_->Next(context)) {
       Item item;
-      for (const SortKeySpec& key : keys_) item.keys.push_back(key.expression->Get(context));
+      for (const SortKeySpec& key : keys_)
+        item.keys.push_back(key.expression->Get(context));
       item.sequence = sequence++;
       if (limit && rows_.size() == *limit) {
         // A heap with the last of the wanted rows on top.
@@ -548,7 +549,8 @@ class Limit final : public Operator {
 
   bool WithTies(Context& context) {
     Row keys;
-    for (const SortKeySpec& key : spec_.ties) keys.push_back(key.expression->Get(context));
+    for (const SortKeySpec& key : spec_.ties)
+      keys.push_back(key.expression->Get(context));
     if (seen_ >= *count_) {
       for (std::size_t i = 0; i < keys.size(); ++i) {
         if (CompareWithNulls(keys[i], last_[i], spec_.ties[i].expression->type,
@@ -618,8 +620,8 @@ class Append final : public Operator {
 
 class SetDifference final : public Operator {
  public:
-  SetDifference(OperatorPtr left, OperatorPtr right, std::vector<DistinctColumn> columns,
-                bool intersect)
+  SetDifference(OperatorPtr left, OperatorPtr right,
+                std::vector<DistinctColumn> columns, bool intersect)
       : left_(std::move(left)),
         right_(std::move(right)),
         columns_(std::move(columns)),
@@ -670,7 +672,8 @@ std::uint64_t RowCountOf(const Bound& expression, Context& context, bool fetch) 
              "The number of rows provided for a TOP or FETCH clauses row count "
              "parameter must be an integer.");
   }
-  const Value count = ConvertValue(value, expression->type, TypeOf(TypeId::kBigInt), {});
+  const Value count =
+      ConvertValue(value, expression->type, TypeOf(TypeId::kBigInt), {});
   const std::int64_t number = std::get<std::int64_t>(count.held);
   if (number < 0) {
     if (fetch) {

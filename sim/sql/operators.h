@@ -1,5 +1,5 @@
-// The operators of a plan. All stream, but Sort, Window, Aggregate, Distinct and the inner
-// side of a hash join, which hold what they must.
+// The operators of a plan. All stream, but Sort, Window, Aggregate, Distinct and the
+// inner side of a hash join, which hold what they must.
 
 #pragma once
 
@@ -69,7 +69,7 @@ struct LimitSpec {
   Bound count;   // Null: no limit.
   Bound offset;  // Null: none.
   bool percent = false;
-  bool fetch = false;  // The count is of FETCH (10744), not of TOP.
+  bool fetch = false;             // The count is of FETCH (10744), not of TOP.
   std::vector<SortKeySpec> ties;  // Of WITH TIES.
   std::vector<Slot> slots;
 };
@@ -90,15 +90,24 @@ OperatorPtr MakeSetDifference(OperatorPtr left, OperatorPtr right,
                               std::vector<DistinctColumn> columns, bool intersect);
 
 enum class AggregateKind : std::uint8_t {
-  kCount, kSum, kAverage, kMinimum, kMaximum, kStringAgg, kStdev, kStdevP, kVar, kVarP,
+  kCount,
+  kSum,
+  kAverage,
+  kMinimum,
+  kMaximum,
+  kStringAgg,
+  kStdev,
+  kStdevP,
+  kVar,
+  kVarP,
   kChecksum,
 };
 struct AggregateSpec {
   AggregateKind kind;
   Bound argument;  // Null for COUNT(*). Already of the type summed up.
   bool distinct = false;
-  SqlType type;    // Of the result.
-  Slot slot = 0;   // Of the result.
+  SqlType type;   // Of the result.
+  Slot slot = 0;  // Of the result.
   CollationRule rule;
   Bound separator;                  // STRING_AGG
   std::vector<SortKeySpec> within;  // STRING_AGG
@@ -115,8 +124,17 @@ OperatorPtr MakeAggregate(OperatorPtr input, std::vector<GroupKeySpec> keys,
                           bool first_row_decides);
 
 enum class WindowKind : std::uint8_t {
-  kRowNumber, kRank, kDenseRank, kPercentRank, kCumeDist, kNtile, kLag, kLead,
-  kFirstValue, kLastValue, kAggregate,
+  kRowNumber,
+  kRank,
+  kDenseRank,
+  kPercentRank,
+  kCumeDist,
+  kNtile,
+  kLag,
+  kLead,
+  kFirstValue,
+  kLastValue,
+  kAggregate,
 };
 struct WindowSpec {
   WindowKind kind;

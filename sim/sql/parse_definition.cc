@@ -248,10 +248,10 @@ ast::ColumnDefinition Parser::ParseColumn(ast::TableConstraints& constraints) {
   } else if (!IsName() && !IsWord("DOUBLE") && !IsWord("NATIONAL")) {
     // "timestamp" alone names a column of that type.
     if (column.name != "timestamp") {
-      throw SqlError{{173, 1, 15,
-                      "The definition for column '" + column.name +
-                          "' must include a data type.",
-                      "", Peek().line}};
+      throw SqlError{
+          {173, 1, 15,
+           "The definition for column '" + column.name + "' must include a data type.",
+           "", Peek().line}};
     }
     column.type.name = "timestamp";
   } else {
@@ -344,7 +344,8 @@ void Parser::ParseConstraint(ast::TableConstraints& constraints,
   constraints.foreign_keys.push_back(std::move(key));
 }
 
-ast::KeyConstraint Parser::ParseKey(const std::string& name, const std::string& column) {
+ast::KeyConstraint Parser::ParseKey(const std::string& name,
+                                    const std::string& column) {
   ast::KeyConstraint key;
   key.name = name;
   key.primary = AcceptWord("PRIMARY");
@@ -390,11 +391,21 @@ void Parser::SkipIndexOptions() {
   ExpectWord("WITH");
   ExpectSymbol("(");
   do {
-    static constexpr std::string_view kKnown[] = {
-        "PAD_INDEX", "FILLFACTOR", "SORT_IN_TEMPDB", "STATISTICS_NORECOMPUTE",
-        "STATISTICS_INCREMENTAL", "DROP_EXISTING", "ONLINE", "RESUMABLE",
-        "ALLOW_ROW_LOCKS", "ALLOW_PAGE_LOCKS", "OPTIMIZE_FOR_SEQUENTIAL_KEY", "MAXDOP",
-        "DATA_COMPRESSION", "XML_COMPRESSION", "IGNORE_DUP_KEY"};
+    static constexpr std::string_view kKnown[] = {"PAD_INDEX",
+                                                  "FILLFACTOR",
+                                                  "SORT_IN_TEMPDB",
+                                                  "STATISTICS_NORECOMPUTE",
+                                                  "STATISTICS_INCREMENTAL",
+                                                  "DROP_EXISTING",
+                                                  "ONLINE",
+                                                  "RESUMABLE",
+                                                  "ALLOW_ROW_LOCKS",
+                                                  "ALLOW_PAGE_LOCKS",
+                                                  "OPTIMIZE_FOR_SEQUENTIAL_KEY",
+                                                  "MAXDOP",
+                                                  "DATA_COMPRESSION",
+                                                  "XML_COMPRESSION",
+                                                  "IGNORE_DUP_KEY"};
     bool known = false;
     for (const std::string_view word : kKnown) known = known || IsWord(word);
     if (!known) Fail();
@@ -410,8 +421,8 @@ void Parser::SkipIndexOptions() {
 ast::Definition Parser::ParseAlterTable() {
   ast::AlterTable node;
   node.name = ParseObjectName();
-  const bool with_check = AcceptWords({"WITH", "CHECK"}) ||
-                          AcceptWords({"WITH", "NOCHECK"});
+  const bool with_check =
+      AcceptWords({"WITH", "CHECK"}) || AcceptWords({"WITH", "NOCHECK"});
   if (AcceptWord("ADD")) {
     ast::AddColumns add;
     ParseTableElements(add.columns, add.constraints, false);
@@ -445,8 +456,8 @@ ast::Definition Parser::ParseAlterTable() {
     if (AcceptWord("PARTITION")) ParseExpression();
     node.action = std::move(partition);
   } else {
-    static constexpr std::string_view kKnown[] = {"REBUILD", "CHECK", "NOCHECK", "ENABLE",
-                                                  "DISABLE", "SET"};
+    static constexpr std::string_view kKnown[] = {"REBUILD", "CHECK",   "NOCHECK",
+                                                  "ENABLE",  "DISABLE", "SET"};
     bool known = false;
     for (const std::string_view word : kKnown) known = known || IsWord(word);
     if (!known) Fail();

@@ -288,22 +288,42 @@ std::vector<std::string> Parser::ParseHints() {
     }
   } while (AcceptSymbol(",") || Peek().kind == TokenKind::kWord);
   ExpectSymbol(")");
-  static constexpr std::string_view kKnown[] = {
-      "NOLOCK",   "READUNCOMMITTED", "READCOMMITTED", "READCOMMITTEDLOCK", "REPEATABLEREAD",
-      "SERIALIZABLE", "HOLDLOCK",    "SNAPSHOT",      "UPDLOCK",           "XLOCK",
-      "TABLOCK",  "TABLOCKX",        "ROWLOCK",       "PAGLOCK",           "READPAST",
-      "NOWAIT",   "INDEX",           "FORCESEEK",     "FORCESCAN",         "NOEXPAND",
-      "KEEPIDENTITY", "KEEPDEFAULTS", "IGNORE_CONSTRAINTS", "IGNORE_TRIGGERS"};
+  static constexpr std::string_view kKnown[] = {"NOLOCK",
+                                                "READUNCOMMITTED",
+                                                "READCOMMITTED",
+                                                "READCOMMITTEDLOCK",
+                                                "REPEATABLEREAD",
+                                                "SERIALIZABLE",
+                                                "HOLDLOCK",
+                                                "SNAPSHOT",
+                                                "UPDLOCK",
+                                                "XLOCK",
+                                                "TABLOCK",
+                                                "TABLOCKX",
+                                                "ROWLOCK",
+                                                "PAGLOCK",
+                                                "READPAST",
+                                                "NOWAIT",
+                                                "INDEX",
+                                                "FORCESEEK",
+                                                "FORCESCAN",
+                                                "NOEXPAND",
+                                                "KEEPIDENTITY",
+                                                "KEEPDEFAULTS",
+                                                "IGNORE_CONSTRAINTS",
+                                                "IGNORE_TRIGGERS"};
   for (const std::string& hint : hints) {
     bool known = false;
     for (const std::string_view word : kKnown) known = known || word == hint;
     if (!known) {
-      throw SqlError{{321, 1, 15,
-                      "\"" + hint + "\" is not a recognized table hints option. If it "
-                      "is intended as a parameter to a table-valued function or to the "
-                      "CHANGETABLE function, ensure that your database compatibility "
-                      "mode is set to 90.",
-                      "", Peek().line}};
+      throw SqlError{
+          {321, 1, 15,
+           "\"" + hint +
+               "\" is not a recognized table hints option. If it "
+               "is intended as a parameter to a table-valued function or to the "
+               "CHANGETABLE function, ensure that your database compatibility "
+               "mode is set to 90.",
+           "", Peek().line}};
     }
   }
   return hints;
@@ -362,10 +382,25 @@ ast::TableReferencePtr Parser::ParseTablePrimary() {
 void Parser::SkipOptionClause() {
   if (!AcceptWord("OPTION")) return;
   ExpectSymbol("(");
-  static constexpr std::string_view kKnown[] = {
-      "RECOMPILE", "MAXDOP",  "FAST",  "KEEP",  "KEEPFIXED", "FORCE", "LOOP",
-      "HASH",      "MERGE",   "CONCAT", "ORDER", "OPTIMIZE",  "ROBUST", "EXPAND",
-      "MAXRECURSION", "USE",  "QUERYTRACEON", "MIN_GRANT_PERCENT", "MAX_GRANT_PERCENT"};
+  static constexpr std::string_view kKnown[] = {"RECOMPILE",
+                                                "MAXDOP",
+                                                "FAST",
+                                                "KEEP",
+                                                "KEEPFIXED",
+                                                "FORCE",
+                                                "LOOP",
+                                                "HASH",
+                                                "MERGE",
+                                                "CONCAT",
+                                                "ORDER",
+                                                "OPTIMIZE",
+                                                "ROBUST",
+                                                "EXPAND",
+                                                "MAXRECURSION",
+                                                "USE",
+                                                "QUERYTRACEON",
+                                                "MIN_GRANT_PERCENT",
+                                                "MAX_GRANT_PERCENT"};
   do {
     bool known = false;
     for (const std::string_view word : kKnown) known = known || IsWord(word);

@@ -322,9 +322,10 @@ bool Parser::ParseFlow(ast::Statement& statement) {
   } else if (AcceptWord("RETURN")) {
     ast::Return node;
     const Token& token = Peek();
-    const bool value = token.kind != TokenKind::kEnd && !IsSymbol(";") &&
-                       (token.kind != TokenKind::kWord || !IsReservedWord(token.upper) ||
-                        token.upper == "NULL" || token.upper == "CASE");
+    const bool value =
+        token.kind != TokenKind::kEnd && !IsSymbol(";") &&
+        (token.kind != TokenKind::kWord || !IsReservedWord(token.upper) ||
+         token.upper == "NULL" || token.upper == "CASE");
     if (value) node.value = ParseExpression();
     statement.node = std::move(node);
   } else if (IsWord("EXEC") || IsWord("EXECUTE")) {

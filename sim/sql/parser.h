@@ -1,5 +1,5 @@
-// Recursive descent over the tokens of one batch. Raises 102, 156 and their kin with the
-// line of the token that does not fit; nothing unknown is skipped.
+// Recursive descent over the tokens of one batch. Raises 102, 156 and their kin with
+// the line of the token that does not fit; nothing unknown is skipped.
 
 #pragma once
 
@@ -104,8 +104,7 @@ class Parser {
   // Statements (parse_statement.cc).
   ast::StatementPtr ParseStatement();
   void ParseStatementNode(ast::Statement& statement);
-  bool ParseModification(ast::Statement& statement,
-                         std::vector<ast::CommonTable> with);
+  bool ParseModification(ast::Statement& statement, std::vector<ast::CommonTable> with);
   bool ParseFlow(ast::Statement& statement);
   bool ParseDefinition(ast::Statement& statement);
   ast::Insert ParseInsert(std::vector<ast::CommonTable> with);

@@ -57,11 +57,12 @@ class Planner {
   // Slots outside the block belong to outer queries and are always known.
   bool Applicable(const Bound& condition, const FromNode& node,
                   const std::vector<Range>& bound) const {
-    return std::all_of(
-        condition->slots.begin(), condition->slots.end(), [&](Slot slot) {
-          if (!block_.Has(slot) || Range{node.begin, node.end}.Has(slot)) return true;
-          return IsBound(slot, bound);
-        });
+    return std::all_of(condition->slots.begin(), condition->slots.end(),
+                       [&](Slot slot) {
+                         if (!block_.Has(slot) || Range{node.begin, node.end}.Has(slot))
+                           return true;
+                         return IsBound(slot, bound);
+                       });
   }
   static bool IsBound(Slot slot, const std::vector<Range>& bound) {
     return std::any_of(bound.begin(), bound.end(),
@@ -77,7 +78,8 @@ class Planner {
                           const std::vector<Range>& bound) const {
     std::vector<Bound> taken, rest;
     for (Bound& condition : conditions) {
-      (Applicable(condition, node, bound) ? taken : rest).push_back(std::move(condition));
+      (Applicable(condition, node, bound) ? taken : rest)
+          .push_back(std::move(condition));
     }
     conditions = std::move(rest);
     return taken;
@@ -91,11 +93,16 @@ class Planner {
 
   static Comparison Mirrored(Comparison comparison) {
     switch (comparison) {
-      case Comparison::kEqual: return Comparison::kEqual;
-      case Comparison::kLess: return Comparison::kGreater;
-      case Comparison::kLessOrEqual: return Comparison::kGreaterOrEqual;
-      case Comparison::kGreater: return Comparison::kLess;
-      case Comparison::kGreaterOrEqual: return Comparison::kLessOrEqual;
+      case Comparison::kEqual:
+        return Comparison::kEqual;
+      case Comparison::kLess:
+        return Comparison::kGreater;
+      case Comparison::kLessOrEqual:
+        return Comparison::kGreaterOrEqual;
+      case Comparison::kGreater:
+        return Comparison::kLess;
+      case Comparison::kGreaterOrEqual:
+        return Comparison::kLessOrEqual;
     }
     return comparison;
   }
@@ -112,9 +119,8 @@ class Planner {
       const SqlType& type = node.source->columns()[*column].type;
       if (!Narrows(type, *condition)) continue;
       return ScanConstraintSpec{
-          *column,
-          mirrored ? Mirrored(condition->comparison) : condition->comparison, other,
-          condition->compared_type, condition->rule};
+          *column, mirrored ? Mirrored(condition->comparison) : condition->comparison,
+          other, condition->compared_type, condition->rule};
     }
     return std::nullopt;
   }
@@ -122,12 +128,13 @@ class Planner {
   // True where order and equality of the compared type are the column's own.
   static bool Narrows(const SqlType& column, const BoundExpression& condition) {
     const TypeId compared = condition.compared_type.id;
-    if (column.id == TypeId::kSqlVariant || compared == TypeId::kSqlVariant) return false;
+    if (column.id == TypeId::kSqlVariant || compared == TypeId::kSqlVariant)
+      return false;
     if (IsText(column.id)) return IsText(compared);
     if (IsBinary(column.id)) return IsBinary(compared);
     if (IsDateTime(column.id)) {
-      return IsDateTime(compared) && (column.id == TypeId::kTime) ==
-                                         (compared == TypeId::kTime);
+      return IsDateTime(compared) &&
+             (column.id == TypeId::kTime) == (compared == TypeId::kTime);
     }
     if (column.id == TypeId::kUniqueIdentifier) return compared == column.id;
     return IsNumber(column.id) && IsNumber(compared);
@@ -161,7 +168,8 @@ class Planner {
       }
     }
     for (const Bound& condition : conditions) {
-      if (const auto constraint = OrNullConstraint(condition, node, access.constraints)) {
+      if (const auto constraint =
+              OrNullConstraint(condition, node, access.constraints)) {
         access.constraints.push_back(*constraint);
       }
     }
@@ -184,10 +192,9 @@ class Planner {
     for (std::size_t i = 0; i < access.answer.seeks.size(); ++i) {
       if (!access.answer.seeks[i]) continue;
       const Bound& value = access.constraints[i].value;
-      access.seeks_bound =
-          access.seeks_bound ||
-          std::any_of(value->slots.begin(), value->slots.end(),
-                      [&](Slot slot) { return IsBound(slot, bound); });
+      access.seeks_bound = access.seeks_bound ||
+                           std::any_of(value->slots.begin(), value->slots.end(),
+                                       [&](Slot slot) { return IsBound(slot, bound); });
     }
     return access;
   }
@@ -204,8 +211,8 @@ class Planner {
         break;
       }
       case FromNode::Kind::kQuery: {
-        const bool inside = std::all_of(
-            wanted.begin(), wanted.end(), [&](const WantedOrder& item) {
+        const bool inside =
+            std::all_of(wanted.begin(), wanted.end(), [&](const WantedOrder& item) {
               return Range{node.begin, node.end}.Has(item.slot);
             });
         planned = node.query->Plan(inside ? wanted : std::vector<WantedOrder>{});
@@ -229,8 +236,8 @@ class Planner {
   static void Flatten(FromNode& node, std::vector<FromNode*>& leaves,
                       std::vector<Bound>& conditions) {
     const bool inner =
-        node.kind == FromNode::Kind::kJoin && (node.join == ast::JoinKind::kInner ||
-                                               node.join == ast::JoinKind::kCross);
+        node.kind == FromNode::Kind::kJoin &&
+        (node.join == ast::JoinKind::kInner || node.join == ast::JoinKind::kCross);
     if (!inner) {
       leaves.push_back(&node);
       return;
@@ -252,8 +259,8 @@ class Planner {
     known.push_back({first.begin, first.end});
     for (std::size_t i = 1; i < order.size(); ++i) {
       FromNode& next = *leaves[order[i]];
-      planned.op = JoinWith(std::move(planned.op), next,
-                            Take(conditions, next, known), known, false);
+      planned.op = JoinWith(std::move(planned.op), next, Take(conditions, next, known),
+                            known, false);
       known.push_back({next.begin, next.end});
     }
     return planned;
@@ -301,8 +308,8 @@ class Planner {
           for (const Bound& condition : conditions) {
             if (Applicable(condition, leaf, known)) usable.push_back(condition);
           }
-          const Access access =
-              AccessOf(leaf, usable, known, step == 0 ? wanted : std::vector<WantedOrder>{});
+          const Access access = AccessOf(
+              leaf, usable, known, step == 0 ? wanted : std::vector<WantedOrder>{});
           leaf_rows = std::max(access.answer.row_count, 1.0);
           leaf_seeks = access.seeks_bound;
           ordered = access.answer.ordered;
@@ -321,12 +328,15 @@ class Planner {
       known.push_back({leaves[*next]->begin, leaves[*next]->end});
       // A hash table costs memory too.
       cost += step == 0 ? next_rows : seeks ? rows * next_rows : rows + 3 * next_rows;
-      rows = step == 0 ? next_rows : seeks ? rows * next_rows : std::max(rows, next_rows);
+      rows = step == 0 ? next_rows
+             : seeks   ? rows * next_rows
+                       : std::max(rows, next_rows);
     }
     return cost;
   }
 
-  // Joins `right` to what is planned so far. `conditions` hold for right and known slots.
+  // Joins `right` to what is planned so far. `conditions` hold for right and known
+  // slots.
   OperatorPtr JoinWith(OperatorPtr left, FromNode& right, std::vector<Bound> conditions,
                        const std::vector<Range>& known, bool keeps_left) {
     std::vector<Slot> slots;
@@ -334,10 +344,10 @@ class Planner {
     if (right.kind == FromNode::Kind::kTable) {
       Access access = AccessOf(right, conditions, known, {});
       if (access.seeks_bound) {
-        OperatorPtr inner = MakeFilter(
-            MakeScan(right.source, right.begin, std::move(access.shape),
-                     std::move(access.constraints), right.row_id),
-            std::move(conditions));
+        OperatorPtr inner =
+            MakeFilter(MakeScan(right.source, right.begin, std::move(access.shape),
+                                std::move(access.constraints), right.row_id),
+                       std::move(conditions));
         return MakeNestedLoop(std::move(left), std::move(inner), {}, keeps_left,
                               std::move(slots));
       }
@@ -366,8 +376,8 @@ class Planner {
                           std::move(both), keeps_left, std::move(slots));
     }
     inner = MakeSpool(std::move(inner), slots);
-    return MakeNestedLoop(std::move(left), std::move(inner), std::move(both), keeps_left,
-                          std::move(slots));
+    return MakeNestedLoop(std::move(left), std::move(inner), std::move(both),
+                          keeps_left, std::move(slots));
   }
 
   std::optional<HashKeySpec> HashKeyOf(const Bound& condition,
@@ -383,9 +393,9 @@ class Planner {
     const Bound& mine = left_reads ? condition->left : condition->right;
     const Bound& other = left_reads ? condition->right : condition->left;
     const Range range{right.begin, right.end};
-    const bool only_mine = std::all_of(
-        mine->slots.begin(), mine->slots.end(),
-        [&](Slot slot) { return range.Has(slot) || !block_.Has(slot); });
+    const bool only_mine =
+        std::all_of(mine->slots.begin(), mine->slots.end(),
+                    [&](Slot slot) { return range.Has(slot) || !block_.Has(slot); });
     if (!only_mine || mine->is_volatile || other->is_volatile) return std::nullopt;
     return HashKeySpec{Converted(other, condition->compared_type),
                        Converted(mine, condition->compared_type),
@@ -444,9 +454,9 @@ class Planner {
     OperatorPtr right = PlanNode(*node.right, none, bound, {}).op;
     std::vector<Slot> slots;
     CollectSlots(*node.right, slots);
-    planned.op = MakeNestedLoop(std::move(planned.op), std::move(right), {},
-                                node.join == ast::JoinKind::kOuterApply,
-                                std::move(slots));
+    planned.op =
+        MakeNestedLoop(std::move(planned.op), std::move(right), {},
+                       node.join == ast::JoinKind::kOuterApply, std::move(slots));
     planned.op =
         MakeFilter(std::move(planned.op), Take(conditions, WholeOf(node), bound));
     return planned;

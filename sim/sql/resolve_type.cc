@@ -63,8 +63,9 @@ void ResolveLength(const ast::TypeName& name, bool in_cast, SqlType& type) {
     return;
   }
   if (type.length == 0) {
-    RaiseSql(1001, 15, 1, "Line " + std::to_string(name.line) +
-                              ": Length or precision specification 0 is invalid.");
+    RaiseSql(1001, 15, 1,
+             "Line " + std::to_string(name.line) +
+                 ": Length or precision specification 0 is invalid.");
   }
   if (type.length > most) {
     RaiseSql(131, 15, 2,
@@ -77,8 +78,9 @@ void ResolveLength(const ast::TypeName& name, bool in_cast, SqlType& type) {
 void ResolvePrecision(const ast::TypeName& name, SqlType& type) {
   if (!name.arguments.empty()) {
     if (name.arguments[0] == 0) {
-      RaiseSql(1001, 15, 1, "Line " + std::to_string(name.line) +
-                                ": Length or precision specification 0 is invalid.");
+      RaiseSql(1001, 15, 1,
+               "Line " + std::to_string(name.line) +
+                   ": Length or precision specification 0 is invalid.");
     }
     if (name.arguments[0] > 38 || name.arguments[0] < 0) {
       RaiseSql(2750, 16, 1,
@@ -115,15 +117,16 @@ SqlType ResolveType(const ast::TypeName& name, Environment& environment, bool in
       if (name.arguments.size() > most) {
         RaiseSql(2716, 16, 1,
                  "Column, parameter, or variable #1: Cannot specify a column width on "
-                 "data type " + lower + ".");
+                 "data type " +
+                     lower + ".");
       }
       if (sized) ResolveLength(name, in_cast, type);
       if (row.id == TypeId::kDecimal) ResolvePrecision(name, type);
       if (scaled && !name.arguments.empty()) {
         if (name.arguments[0] > 7 || name.arguments[0] < 0) {
-          RaiseSql(1002, 15, 1, "Line " + std::to_string(name.line) +
-                                    ": Specified scale " +
-                                    std::to_string(name.arguments[0]) + " is invalid.");
+          RaiseSql(1002, 15, 1,
+                   "Line " + std::to_string(name.line) + ": Specified scale " +
+                       std::to_string(name.arguments[0]) + " is invalid.");
         }
         type.scale = static_cast<std::uint8_t>(name.arguments[0]);
       }
@@ -144,8 +147,8 @@ SqlType ResolveType(const ast::TypeName& name, Environment& environment, bool in
       name.schema.empty() ? name.name : name.schema + '.' + name.name;
   RaiseSql(in_cast ? 243 : 2715, 16, in_cast ? 1 : 6,
            in_cast ? "Type " + shown + " is not a defined system type."
-                   : "Column, parameter, or variable #1: Cannot find data type " + shown +
-                         ".");
+                   : "Column, parameter, or variable #1: Cannot find data type " +
+                         shown + ".");
 }
 
 }  // namespace mssql_cdc::sim

@@ -37,10 +37,11 @@ std::size_t ColumnIndex(const TableSource& source, const std::string& name) {
 
 void CheckAssignable(const ColumnInfo& column) {
   if (column.computed) {
-    RaiseSql(271, 16, 1,
-             "The column \"" + column.name +
-                 "\" cannot be modified because it is either a computed column or is the "
-                 "result of a UNION operator.");
+    RaiseSql(
+        271, 16, 1,
+        "The column \"" + column.name +
+            "\" cannot be modified because it is either a computed column or is the "
+            "result of a UNION operator.");
   }
   if (column.type.id == TypeId::kRowVersion) {
     RaiseSql(272, 16, 1, "Cannot update a timestamp column.");
@@ -58,7 +59,8 @@ Bound Assigned(Binder& binder, const Bound& value, const ColumnInfo& column,
   auto bound = std::make_shared<BoundExpression>(*value);
   bound->type = column.type;
   bound->slot.reset();
-  bound->evaluate = [value, from, column, table, options](Context& context, Value& out) {
+  bound->evaluate = [value, from, column, table, options](Context& context,
+                                                          Value& out) {
     value->evaluate(context, out);
     if (out.IsNull()) return;
     if (WouldTruncate(out, from, column.type)) {
@@ -68,7 +70,8 @@ Bound Assigned(Binder& binder, const Bound& value, const ColumnInfo& column,
       }
       RaiseSql(2628, 16, 1,
                "String or binary data would be truncated in table '" + table +
-                   "', column '" + column.name + "'. Truncated value: '" + shown + "'.");
+                   "', column '" + column.name + "'. Truncated value: '" + shown +
+                   "'.");
     }
     out = ConvertValue(out, from, column.type, options);
   };
@@ -96,7 +99,8 @@ class Output {
   bool sends_rows() const { return present_ && !into_; }
 
   void Begin() {
-    if (sends_rows()) Check(run_.sink->Columns(ResultColumns(columns_, run_.environment)));
+    if (sends_rows())
+      Check(run_.sink->Columns(ResultColumns(columns_, run_.environment)));
   }
   void Add(Context& context, const Row* deleted, const Row* inserted) {
     Fill(context, deleted_, deleted);
@@ -224,11 +228,15 @@ class Capture final : public ReplySink {
   bool StatementDone(std::optional<std::uint64_t>, std::uint16_t) override {
     return true;
   }
-  bool SendMessage(const Message& message) override { return sink_.SendMessage(message); }
+  bool SendMessage(const Message& message) override {
+    return sink_.SendMessage(message);
+  }
   bool DatabaseChanged(const std::string& from, const std::string& to) override {
     return sink_.DatabaseChanged(from, to);
   }
-  bool TransactionBegan(std::uint64_t id) override { return sink_.TransactionBegan(id); }
+  bool TransactionBegan(std::uint64_t id) override {
+    return sink_.TransactionBegan(id);
+  }
   bool TransactionEnded(std::uint64_t id, bool committed) override {
     return sink_.TransactionEnded(id, committed);
   }
@@ -249,11 +257,14 @@ class Capture final : public ReplySink {
 class Inserter {
  public:
   Inserter(const ast::Insert& insert, const Run& run)
-      : insert_(insert), run_(run), binder_(run.environment, run.session, run.variables) {}
+      : insert_(insert),
+        run_(run),
+        binder_(run.environment, run.session, run.variables) {}
 
   std::int64_t Run() {
     binder_.PushCommonTables(insert_.with);
-    target_ = FindTarget(insert_.target, insert_.target_variable, Access::kInsert, run_);
+    target_ =
+        FindTarget(insert_.target, insert_.target_variable, Access::kInsert, run_);
     ResolveColumns();
     Output output(insert_.output, *target_, binder_, run_);
     if (insert_.execute) return FromProcedure(output);
@@ -270,14 +281,15 @@ class Inserter {
     for (const std::string& name : insert_.columns) {
       const std::size_t index = ColumnIndex(*target_, name);
       if (std::find(columns_.begin(), columns_.end(), index) != columns_.end()) {
-        RaiseSql(264, 16, 1,
-                 "The column name '" + name +
-                     "' is specified more than once in the SET clause or column list of "
-                     "an INSERT. A column cannot be assigned more than one value in the "
-                     "same clause. Modify the clause to make sure that a column is "
-                     "updated only once. If this statement updates or inserts columns "
-                     "into a view, column aliasing can conceal the duplication in your "
-                     "code.");
+        RaiseSql(
+            264, 16, 1,
+            "The column name '" + name +
+                "' is specified more than once in the SET clause or column list of "
+                "an INSERT. A column cannot be assigned more than one value in the "
+                "same clause. Modify the clause to make sure that a column is "
+                "updated only once. If this statement updates or inserts columns "
+                "into a view, column aliasing can conceal the duplication in your "
+                "code.");
       }
       const ColumnInfo& column = target_->columns()[index];
       if (column.type.id == TypeId::kRowVersion) {
@@ -306,17 +318,19 @@ class Inserter {
     }
     const bool more = columns_.size() > count;
     if (insert_.select) {
-      RaiseSql(more ? 120 : 121, 15, 1,
-               std::string("The select list for the INSERT statement contains ") +
-                   (more ? "fewer" : "more") +
-                   " items than the insert list. The number of SELECT values must match "
-                   "the number of INSERT columns.");
+      RaiseSql(
+          more ? 120 : 121, 15, 1,
+          std::string("The select list for the INSERT statement contains ") +
+              (more ? "fewer" : "more") +
+              " items than the insert list. The number of SELECT values must match "
+              "the number of INSERT columns.");
     }
-    RaiseSql(more ? 109 : 110, 15, 1,
-             std::string("There are ") + (more ? "more" : "fewer") +
-                 " columns in the INSERT statement than values specified in the VALUES "
-                 "clause. The number of values in the VALUES clause must match the number "
-                 "of columns specified in the INSERT statement.");
+    RaiseSql(
+        more ? 109 : 110, 15, 1,
+        std::string("There are ") + (more ? "more" : "fewer") +
+            " columns in the INSERT statement than values specified in the VALUES "
+            "clause. The number of values in the VALUES clause must match the number "
+            "of columns specified in the INSERT statement.");
   }
 
   // VALUES: rows with DEFAULT in different places are inserted piece by piece.
@@ -331,10 +345,11 @@ class Inserter {
         const ColumnInfo& column = target_->columns()[columns_[i]];
         if (std::holds_alternative<ast::DefaultKeyword>(values[i]->node)) continue;
         if (column.type.id == TypeId::kRowVersion) {
-          RaiseSql(273, 16, 1,
-                   "Cannot insert an explicit value into a timestamp column. Use INSERT "
-                   "with a column list to exclude the timestamp column, or insert a "
-                   "DEFAULT into the timestamp column.");
+          RaiseSql(
+              273, 16, 1,
+              "Cannot insert an explicit value into a timestamp column. Use INSERT "
+              "with a column list to exclude the timestamp column, or insert a "
+              "DEFAULT into the timestamp column.");
         }
         present.push_back(columns_[i]);
         row.push_back(Assigned(binder_, binder_.Bind(values[i], nullptr), column,
@@ -474,9 +489,9 @@ class TargetRows {
       node_ = FindNode(*from_, target, variable);
       if (node_ == nullptr) {
         source = FindTarget(target, variable, access, run_);
-        RaiseSql(4104, 16, 1,
-                 "The multi-part identifier \"" + target.Text() +
-                     "\" could not be bound.");
+        RaiseSql(
+            4104, 16, 1,
+            "The multi-part identifier \"" + target.Text() + "\" could not be bound.");
       }
       source = node_->source;
       // The right to change is asked for under the table's own name.
@@ -492,8 +507,7 @@ class TargetRows {
   void Plan() { plan_ = PlanFrom(*from_, conditions_, {}).op; }
 
   // Calls `each` once for every row of the target that qualifies.
-  void ForEach(Context& context, std::uint64_t top,
-               const std::function<void()>& each) {
+  void ForEach(Context& context, std::uint64_t top, const std::function<void()>& each) {
     std::map<RowId, bool> seen;
     plan_->Open(context);
     while (seen.size() < top && plan_->Next(context)) {
@@ -546,15 +560,15 @@ struct BoundAssignments {
       const ColumnInfo& column = target.columns()[index];
       CheckAssignable(column);
       if (column.identity) {
-        RaiseSql(8102, 16, 1,
-                 "Cannot update identity column '" + column.name + "'.");
+        RaiseSql(8102, 16, 1, "Cannot update identity column '" + column.name + "'.");
       }
       if (std::find(columns.begin(), columns.end(), index) != columns.end()) {
-        RaiseSql(264, 16, 1,
-                 "The column name '" + column.name +
-                     "' is specified more than once in the SET clause or column list of "
-                     "an INSERT. A column cannot be assigned more than one value in the "
-                     "same clause.");
+        RaiseSql(
+            264, 16, 1,
+            "The column name '" + column.name +
+                "' is specified more than once in the SET clause or column list of "
+                "an INSERT. A column cannot be assigned more than one value in the "
+                "same clause.");
       }
       if (std::holds_alternative<ast::DefaultKeyword>(assignment.value->node)) {
         RaiseSql(156, 15, 1, "Incorrect syntax near the keyword 'DEFAULT'.");
@@ -588,8 +602,8 @@ struct BoundAssignments {
     }
     const Bound inner = values.back();
     auto stores = std::make_shared<BoundExpression>(*inner);
-    stores->evaluate = [inner, held = &at->second,
-                        options = binder.Options()](Context& context, Value& out) {
+    stores->evaluate = [inner, held = &at->second, options = binder.Options()](
+                           Context& context, Value& out) {
       inner->evaluate(context, out);
       held->value = ConvertValue(out, inner->type, held->type, options);
     };
@@ -700,7 +714,9 @@ std::int64_t RunDelete(const ast::Delete& remove, const Run& run) {
     return true;
   };
   if (output.present()) {
-    request.output = [&](const Row& deleted) { output.Add(context, &deleted, nullptr); };
+    request.output = [&](const Row& deleted) {
+      output.Add(context, &deleted, nullptr);
+    };
   }
   output.Begin();
   const std::uint64_t count = rows.source->Delete(request);
@@ -750,7 +766,8 @@ class Merger {
     from_->join = ast::JoinKind::kLeft;
     from_->left = binder_.BindFrom({merge_.source}, scope_);
     target_ = FindTarget(merge_.target, "", Access::kUpdate, run_);
-    from_->right = binder_.BindTarget(target_, merge_.target, merge_.target_alias, scope_);
+    from_->right =
+        binder_.BindTarget(target_, merge_.target, merge_.target_alias, scope_);
     from_->begin = from_->left->begin;
     from_->end = from_->right->end;
     row_id_ = std::make_shared<RowId>();
@@ -777,8 +794,8 @@ class Merger {
       columns.push_back(ColumnIndex(*target_, name));
       CheckAssignable(target_->columns()[columns.back()]);
     }
-    for (std::size_t i = 0; node.insert_columns.empty() && i < target_->columns().size();
-         ++i) {
+    for (std::size_t i = 0;
+         node.insert_columns.empty() && i < target_->columns().size(); ++i) {
       const ColumnInfo& column = target_->columns()[i];
       if (!column.identity && !column.computed) columns.push_back(i);
     }
@@ -810,12 +827,14 @@ class Merger {
       for (Action& action : actions_) {
         const bool wants = action.node->when == ast::MergeAction::When::kMatched;
         if (wants != matched) continue;
-        if (action.condition && action.condition->test(context) != Truth::kTrue) continue;
+        if (action.condition && action.condition->test(context) != Truth::kTrue)
+          continue;
         if (matched && !touched.try_emplace(*row_id_, true).second) {
-          RaiseSql(8672, 16, 1,
-                   "The MERGE statement attempted to UPDATE or DELETE the same row more "
-                   "than once. This happens when a target row matches more than one "
-                   "source row.");
+          RaiseSql(
+              8672, 16, 1,
+              "The MERGE statement attempted to UPDATE or DELETE the same row more "
+              "than once. This happens when a target row matches more than one "
+              "source row.");
         }
         Note(action, context);
         break;
@@ -826,7 +845,8 @@ class Merger {
   void Note(Action& action, Context& context) {
     if (action.node->when == ast::MergeAction::When::kNotMatched) {
       Row row;
-      for (const Bound& value : action.insert_values) row.push_back(value->Get(context));
+      for (const Bound& value : action.insert_values)
+        row.push_back(value->Get(context));
       action.inserts.push_back(std::move(row));
     } else if (action.node->remove) {
       action.deletes.push_back(*row_id_);

@@ -115,7 +115,8 @@ class TableVariable final : public TableSource {
  private:
   class Cursor final : public RowCursor {
    public:
-    explicit Cursor(const std::map<RowId, Row>& rows) : rows_(rows), at_(rows.begin()) {}
+    explicit Cursor(const std::map<RowId, Row>& rows)
+        : rows_(rows), at_(rows.begin()) {}
     bool Next(Row& row) override {
       if (at_ == rows_.end()) return false;
       id_ = at_->first;
@@ -167,8 +168,8 @@ class TableVariable final : public TableSource {
       if (!row[i].IsNull() || columns_[i].nullable) continue;
       RaiseSql(515, 16, 2,
                "Cannot insert the value NULL into column '" + columns_[i].name +
-                   "', table '" + name_ + "'; column does not allow nulls. " + statement +
-                   " fails.");
+                   "', table '" + name_ + "'; column does not allow nulls. " +
+                   statement + " fails.");
     }
   }
 
@@ -179,16 +180,18 @@ class TableVariable final : public TableSource {
         std::string text;
         for (const std::size_t column : key) {
           const SqlType& type = columns_[column].type;
-          AppendHashKey(row[column], type,
-                        RuleOfCollation(type.collation.empty()
-                                            ? environment_.database_collation()
-                                            : type.collation),
-                        text);
+          AppendHashKey(
+              row[column], type,
+              RuleOfCollation(type.collation.empty() ? environment_.database_collation()
+                                                     : type.collation),
+              text);
         }
         if (!seen.insert(std::move(text)).second) {
-          RaiseSql(2627, 14, 1,
-                   "Violation of PRIMARY KEY constraint. Cannot insert duplicate key in "
-                   "object 'dbo." + name_ + "'.");
+          RaiseSql(
+              2627, 14, 1,
+              "Violation of PRIMARY KEY constraint. Cannot insert duplicate key in "
+              "object 'dbo." +
+                  name_ + "'.");
         }
       }
     }

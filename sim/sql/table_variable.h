@@ -1,5 +1,5 @@
-// DECLARE @t TABLE (...): rows in memory, as long as the batch runs. Transactions do not
-// touch it, as in SQL Server.
+// DECLARE @t TABLE (...): rows in memory, as long as the batch runs. Transactions do
+// not touch it, as in SQL Server.
 
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace mssql_cdc::sim {
 
-// Raises what CREATE TABLE would about types. PRIMARY KEY and UNIQUE are checked (2627);
-// CHECK is refused.
+// Raises what CREATE TABLE would about types. PRIMARY KEY and UNIQUE are checked
+// (2627); CHECK is refused.
 std::shared_ptr<TableSource> MakeTableVariable(const ast::CreateTable& definition,
                                                Environment& environment);
 

@@ -101,7 +101,8 @@ int OffsetAtUtc(const TimeZone& zone, const DateTimeValue& utc) {
   if (!zone.has_daylight) return zone.standard_minutes;
   const __int128 standard =
       TotalTicks(utc) + zone.standard_minutes * __int128{kTicksPerMinute};
-  const int year = PartsOf({static_cast<std::int32_t>(standard / kTicksPerDay), 0, 0}).year;
+  const int year =
+      PartsOf({static_cast<std::int32_t>(standard / kTicksPerDay), 0, 0}).year;
   // The end is told in daylight saving time, an hour ahead of standard.
   const bool daylight = Between(standard, MomentOf(zone.begin, year),
                                 MomentOf(zone.end, year) - 60 * kTicksPerMinute);
@@ -114,9 +115,8 @@ int OffsetAtLocal(const TimeZone& zone, const DateTimeValue& local) {
   const __int128 hour = 60 * kTicksPerMinute;
   // From an hour after the jump forward (inside the gap standard time still counts) to
   // an hour before the clock goes back (the repeated hour is standard time).
-  const bool daylight =
-      Between(TotalTicks(local), MomentOf(zone.begin, year) + hour,
-              MomentOf(zone.end, year) - hour);
+  const bool daylight = Between(TotalTicks(local), MomentOf(zone.begin, year) + hour,
+                                MomentOf(zone.end, year) - hour);
   return zone.standard_minutes + (daylight ? 60 : 0);
 }
 

@@ -30,28 +30,45 @@ SqlType Fitted(int precision, int scale, bool multiplies) {
 }
 
 [[noreturn]] void RaiseClash(const SqlType& a, const SqlType& b) {
-  RaiseSql(206, 16, 2,
-           "Operand type clash: " + TypeWord(a) + " is incompatible with " + TypeWord(b));
+  RaiseSql(
+      206, 16, 2,
+      "Operand type clash: " + TypeWord(a) + " is incompatible with " + TypeWord(b));
 }
 
 std::string OperatorWords(BinaryOperator op) {
   switch (op) {
-    case BinaryOperator::kAdd: return "add";
-    case BinaryOperator::kSubtract: return "subtract";
-    case BinaryOperator::kMultiply: return "multiply";
-    case BinaryOperator::kDivide: return "divide";
-    case BinaryOperator::kModulo: return "modulo";
-    case BinaryOperator::kBitAnd: return "'&'";
-    case BinaryOperator::kBitOr: return "'|'";
-    case BinaryOperator::kBitXor: return "'^'";
-    case BinaryOperator::kEqual: return "equal to";
-    case BinaryOperator::kNotEqual: return "not equal to";
-    case BinaryOperator::kLess: return "less than";
-    case BinaryOperator::kLessOrEqual: return "less than or equal to";
-    case BinaryOperator::kGreater: return "greater than";
-    case BinaryOperator::kGreaterOrEqual: return "greater than or equal to";
-    case BinaryOperator::kAnd: return "and";
-    case BinaryOperator::kOr: return "or";
+    case BinaryOperator::kAdd:
+      return "add";
+    case BinaryOperator::kSubtract:
+      return "subtract";
+    case BinaryOperator::kMultiply:
+      return "multiply";
+    case BinaryOperator::kDivide:
+      return "divide";
+    case BinaryOperator::kModulo:
+      return "modulo";
+    case BinaryOperator::kBitAnd:
+      return "'&'";
+    case BinaryOperator::kBitOr:
+      return "'|'";
+    case BinaryOperator::kBitXor:
+      return "'^'";
+    case BinaryOperator::kEqual:
+      return "equal to";
+    case BinaryOperator::kNotEqual:
+      return "not equal to";
+    case BinaryOperator::kLess:
+      return "less than";
+    case BinaryOperator::kLessOrEqual:
+      return "less than or equal to";
+    case BinaryOperator::kGreater:
+      return "greater than";
+    case BinaryOperator::kGreaterOrEqual:
+      return "greater than or equal to";
+    case BinaryOperator::kAnd:
+      return "and";
+    case BinaryOperator::kOr:
+      return "or";
   }
   return "";
 }
@@ -61,9 +78,8 @@ SqlType JoinedText(const SqlType& a, const SqlType& b) {
                      ? TypeOf(TypeId::kNVarChar)
                      : TypeOf(TypeId::kVarChar);
   const std::int32_t most = type.id == TypeId::kNVarChar ? 4000 : 8000;
-  type.length = a.length == kMax || b.length == kMax
-                    ? kMax
-                    : std::min(a.length + b.length, most);
+  type.length =
+      a.length == kMax || b.length == kMax ? kMax : std::min(a.length + b.length, most);
   type.collation = a.collation.empty() ? b.collation : a.collation;
   return type;
 }
@@ -177,9 +193,7 @@ bool IsText(TypeId id) { return id >= TypeId::kChar && id <= TypeId::kNText; }
 bool IsNationalText(TypeId id) {
   return id == TypeId::kNChar || id == TypeId::kNVarChar || id == TypeId::kNText;
 }
-bool IsBinary(TypeId id) {
-  return id >= TypeId::kBinary && id <= TypeId::kRowVersion;
-}
+bool IsBinary(TypeId id) { return id >= TypeId::kBinary && id <= TypeId::kRowVersion; }
 bool IsDateTime(TypeId id) {
   return id >= TypeId::kDate && id <= TypeId::kDateTimeOffset;
 }
@@ -189,72 +203,132 @@ bool IsLargeObject(TypeId id) {
 
 int Precedence(TypeId id) {
   switch (id) {
-    case TypeId::kSqlVariant: return 29;
-    case TypeId::kXml: return 28;
-    case TypeId::kDateTimeOffset: return 27;
-    case TypeId::kDateTime2: return 26;
-    case TypeId::kDateTime: return 25;
-    case TypeId::kSmallDateTime: return 24;
-    case TypeId::kDate: return 23;
-    case TypeId::kTime: return 22;
-    case TypeId::kFloat: return 21;
-    case TypeId::kReal: return 20;
-    case TypeId::kDecimal: return 19;
-    case TypeId::kMoney: return 18;
-    case TypeId::kSmallMoney: return 17;
-    case TypeId::kBigInt: return 16;
-    case TypeId::kInt: return 15;
-    case TypeId::kSmallInt: return 14;
-    case TypeId::kTinyInt: return 13;
-    case TypeId::kBit: return 12;
-    case TypeId::kNText: return 11;
-    case TypeId::kText: return 10;
-    case TypeId::kImage: return 9;
-    case TypeId::kRowVersion: return 8;
-    case TypeId::kUniqueIdentifier: return 7;
-    case TypeId::kNVarChar: return 6;
-    case TypeId::kNChar: return 5;
-    case TypeId::kVarChar: return 4;
-    case TypeId::kChar: return 3;
-    case TypeId::kVarBinary: return 2;
-    case TypeId::kBinary: return 1;
-    case TypeId::kNull: return 0;
+    case TypeId::kSqlVariant:
+      return 29;
+    case TypeId::kXml:
+      return 28;
+    case TypeId::kDateTimeOffset:
+      return 27;
+    case TypeId::kDateTime2:
+      return 26;
+    case TypeId::kDateTime:
+      return 25;
+    case TypeId::kSmallDateTime:
+      return 24;
+    case TypeId::kDate:
+      return 23;
+    case TypeId::kTime:
+      return 22;
+    case TypeId::kFloat:
+      return 21;
+    case TypeId::kReal:
+      return 20;
+    case TypeId::kDecimal:
+      return 19;
+    case TypeId::kMoney:
+      return 18;
+    case TypeId::kSmallMoney:
+      return 17;
+    case TypeId::kBigInt:
+      return 16;
+    case TypeId::kInt:
+      return 15;
+    case TypeId::kSmallInt:
+      return 14;
+    case TypeId::kTinyInt:
+      return 13;
+    case TypeId::kBit:
+      return 12;
+    case TypeId::kNText:
+      return 11;
+    case TypeId::kText:
+      return 10;
+    case TypeId::kImage:
+      return 9;
+    case TypeId::kRowVersion:
+      return 8;
+    case TypeId::kUniqueIdentifier:
+      return 7;
+    case TypeId::kNVarChar:
+      return 6;
+    case TypeId::kNChar:
+      return 5;
+    case TypeId::kVarChar:
+      return 4;
+    case TypeId::kChar:
+      return 3;
+    case TypeId::kVarBinary:
+      return 2;
+    case TypeId::kBinary:
+      return 1;
+    case TypeId::kNull:
+      return 0;
   }
   return 0;
 }
 
 std::string TypeWord(const SqlType& type) {
   switch (type.id) {
-    case TypeId::kBit: return "bit";
-    case TypeId::kTinyInt: return "tinyint";
-    case TypeId::kSmallInt: return "smallint";
-    case TypeId::kInt: return "int";
-    case TypeId::kBigInt: return "bigint";
-    case TypeId::kReal: return "real";
-    case TypeId::kFloat: return "float";
-    case TypeId::kDecimal: return "numeric";
-    case TypeId::kMoney: return "money";
-    case TypeId::kSmallMoney: return "smallmoney";
-    case TypeId::kDate: return "date";
-    case TypeId::kTime: return "time";
-    case TypeId::kDateTime: return "datetime";
-    case TypeId::kSmallDateTime: return "smalldatetime";
-    case TypeId::kDateTime2: return "datetime2";
-    case TypeId::kDateTimeOffset: return "datetimeoffset";
-    case TypeId::kChar: return "char";
-    case TypeId::kVarChar: return type.length == kMax ? "varchar(max)" : "varchar";
-    case TypeId::kNChar: return "nchar";
-    case TypeId::kNVarChar: return type.length == kMax ? "nvarchar(max)" : "nvarchar";
-    case TypeId::kText: return "text";
-    case TypeId::kNText: return "ntext";
-    case TypeId::kXml: return "xml";
-    case TypeId::kBinary: return "binary";
-    case TypeId::kVarBinary: return type.length == kMax ? "varbinary(max)" : "varbinary";
-    case TypeId::kImage: return "image";
-    case TypeId::kRowVersion: return "timestamp";
-    case TypeId::kUniqueIdentifier: return "uniqueidentifier";
-    case TypeId::kSqlVariant: return "sql_variant";
-    case TypeId::kNull: return "NULL";
+    case TypeId::kBit:
+      return "bit";
+    case TypeId::kTinyInt:
+      return "tinyint";
+    case TypeId::kSmallInt:
+      return "smallint";
+    case TypeId::kInt:
+      return "int";
+    case TypeId::kBigInt:
+      return "bigint";
+    case TypeId::kReal:
+      return "real";
+    case TypeId::kFloat:
+      return "float";
+    case TypeId::kDecimal:
+      return "numeric";
+    case TypeId::kMoney:
+      return "money";
+    case TypeId::kSmallMoney:
+      return "smallmoney";
+    case TypeId::kDate:
+      return "date";
+    case TypeId::kTime:
+      return "time";
+    case TypeId::kDateTime:
+      return "datetime";
+    case TypeId::kSmallDateTime:
+      return "smalldatetime";
+    case TypeId::kDateTime2:
+      return "datetime2";
+    case TypeId::kDateTimeOffset:
+      return "datetimeoffset";
+    case TypeId::kChar:
+      return "char";
+    case TypeId::kVarChar:
+      return type.length == kMax ? "varchar(max)" : "varchar";
+    case TypeId::kNChar:
+      return "nchar";
+    case TypeId::kNVarChar:
+      return type.length == kMax ? "nvarchar(max)" : "nvarchar";
+    case TypeId::kText:
+      return "text";
+    case TypeId::kNText:
+      return "ntext";
+    case TypeId::kXml:
+      return "xml";
+    case TypeId::kBinary:
+      return "binary";
+    case TypeId::kVarBinary:
+      return type.length == kMax ? "varbinary(max)" : "varbinary";
+    case TypeId::kImage:
+      return "image";
+    case TypeId::kRowVersion:
+      return "timestamp";
+    case TypeId::kUniqueIdentifier:
+      return "uniqueidentifier";
+    case TypeId::kSqlVariant:
+      return "sql_variant";
+    case TypeId::kNull:
+      return "NULL";
   }
   return "";
 }
@@ -283,15 +357,23 @@ std::string TypeText(const SqlType& type) {
 
 SqlType AsDecimal(const SqlType& type) {
   switch (type.id) {
-    case TypeId::kBit: return DecimalType(1, 0);
-    case TypeId::kTinyInt: return DecimalType(3, 0);
-    case TypeId::kSmallInt: return DecimalType(5, 0);
+    case TypeId::kBit:
+      return DecimalType(1, 0);
+    case TypeId::kTinyInt:
+      return DecimalType(3, 0);
+    case TypeId::kSmallInt:
+      return DecimalType(5, 0);
     // A literal carries its own number of digits as precision.
-    case TypeId::kInt: return DecimalType(type.precision != 0 ? type.precision : 10, 0);
-    case TypeId::kBigInt: return DecimalType(19, 0);
-    case TypeId::kMoney: return DecimalType(19, 4);
-    case TypeId::kSmallMoney: return DecimalType(10, 4);
-    default: return type;
+    case TypeId::kInt:
+      return DecimalType(type.precision != 0 ? type.precision : 10, 0);
+    case TypeId::kBigInt:
+      return DecimalType(19, 0);
+    case TypeId::kMoney:
+      return DecimalType(19, 4);
+    case TypeId::kSmallMoney:
+      return DecimalType(10, 4);
+    default:
+      return type;
   }
 }
 
@@ -328,13 +410,15 @@ SqlType CommonType(const SqlType& a, const SqlType& b) {
   }
   if (IsBinary(high.id) && IsBinary(low.id)) {
     type.length = LongerOf(a.length, b.length);
-    if (type.id == TypeId::kBinary && a.length != b.length) type.id = TypeId::kVarBinary;
+    if (type.id == TypeId::kBinary && a.length != b.length)
+      type.id = TypeId::kVarBinary;
   }
   const bool scaled = type.id == TypeId::kTime || type.id == TypeId::kDateTime2 ||
                       type.id == TypeId::kDateTimeOffset;
   if (scaled && IsDateTime(low.id)) {
     // A datetime has a fraction of three digits.
-    const std::uint8_t other = low.id == TypeId::kDateTime ? std::uint8_t{3} : low.scale;
+    const std::uint8_t other =
+        low.id == TypeId::kDateTime ? std::uint8_t{3} : low.scale;
     type.scale = std::max(type.scale, other);
   }
   return type;
@@ -368,8 +452,8 @@ SqlType ArithmeticType(BinaryOperator op, const SqlType& a, const SqlType& b) {
     return id == TypeId::kDateTime || id == TypeId::kSmallDateTime;
   };
   // datetime + 1 is the next day; the newer types have no arithmetic.
-  if (adds && old_date(high.id) && (IsNumber(low.id) || IsText(low.id) ||
-                                    old_date(low.id) || IsBinary(low.id))) {
+  if (adds && old_date(high.id) &&
+      (IsNumber(low.id) || IsText(low.id) || old_date(low.id) || IsBinary(low.id))) {
     return TypeOf(high.id);
   }
   if (IsDateTime(high.id) && (IsNumber(low.id) || old_date(low.id))) {
@@ -391,9 +475,9 @@ SqlType ArithmeticType(BinaryOperator op, const SqlType& a, const SqlType& b) {
   if (high.id == TypeId::kBit) {
     if (adds || op == BinaryOperator::kMultiply || op == BinaryOperator::kDivide ||
         op == BinaryOperator::kModulo) {
-      RaiseSql(8117, 16, 1,
-               "Operand data type bit is invalid for " + OperatorWords(op) +
-                   " operator.");
+      RaiseSql(
+          8117, 16, 1,
+          "Operand data type bit is invalid for " + OperatorWords(op) + " operator.");
     }
   }
   if (RuleOfConversion(low, high) != ConversionRule::kImplicit) RaiseClash(low, high);
@@ -421,8 +505,9 @@ ConversionRule RuleOfConversion(const SqlType& from, const SqlType& to) {
     return refused ? kNone : kImplicit;
   }
   if (f == TypeId::kSqlVariant) {
-    return IsLargeObject(t) || t == TypeId::kXml || t == TypeId::kRowVersion ? kNone
-                                                                             : kExplicit;
+    return IsLargeObject(t) || t == TypeId::kXml || t == TypeId::kRowVersion
+               ? kNone
+               : kExplicit;
   }
   if (t == TypeId::kXml) return IsText(f) || IsBinary(f) ? kImplicit : kNone;
   if (f == TypeId::kXml) {

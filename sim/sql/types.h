@@ -1,5 +1,5 @@
-// SQL Server's typing rules: precedence, result types of operators, the type a CASE or a
-// UNION yields, names in messages.
+// SQL Server's typing rules: precedence, result types of operators, the type a CASE or
+// a UNION yields, names in messages.
 
 #pragma once
 
@@ -17,15 +17,15 @@ SqlType VarCharType(std::int32_t length);
 SqlType NVarCharType(std::int32_t length);
 SqlType VarBinaryType(std::int32_t length);
 
-bool IsInteger(TypeId id);       // bit included.
-bool IsExactNumber(TypeId id);   // Integers, decimal, money.
-bool IsNumber(TypeId id);        // These and real, float.
+bool IsInteger(TypeId id);      // bit included.
+bool IsExactNumber(TypeId id);  // Integers, decimal, money.
+bool IsNumber(TypeId id);       // These and real, float.
 bool IsMoney(TypeId id);
-bool IsText(TypeId id);          // Character types, text and ntext; not xml.
+bool IsText(TypeId id);  // Character types, text and ntext; not xml.
 bool IsNationalText(TypeId id);
-bool IsBinary(TypeId id);        // rowversion and image too.
+bool IsBinary(TypeId id);  // rowversion and image too.
 bool IsDateTime(TypeId id);
-bool IsLargeObject(TypeId id);   // text, ntext, image.
+bool IsLargeObject(TypeId id);  // text, ntext, image.
 
 // Higher converts lower. Documented in "Data type precedence".
 int Precedence(TypeId id);
