@@ -102,10 +102,10 @@ Result<std::unique_ptr<Connection>> Connection::Open(const std::string& path) {
   std::unique_ptr<Connection> connection(new Connection(raw));
   sqlite3_extended_result_codes(raw, 1);
   sqlite3_busy_timeout(raw, 60'000);
-  // NORMAL survives the end of the process at any moment; only a power cut can take the
-  // last transactions.
+  // OFF survives the end of the process at any moment: what was written is the
+  // system's. Only a power cut can damage the file.
   if (!connection->Execute("PRAGMA journal_mode=WAL;"
-                           "PRAGMA synchronous=NORMAL;"
+                           "PRAGMA synchronous=OFF;"
                            "PRAGMA temp_store=MEMORY;"
                            "PRAGMA cache_size=-65536;"
                            "PRAGMA mmap_size=4294967296;"
