@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <exception>
+#include <map>
+#include <new>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +11,7 @@
 #include "cli/demo.h"
 #include "cli/pipeline.h"
 #include "cli/simulate.h"
+#include "cli/version.h"
 
 namespace {
 
@@ -31,7 +34,7 @@ int Main(int argc, char** argv) {
                "mssql-cdc");
   app.footer(kFooter);
   app.require_subcommand(1);
-  app.set_version_flag("--version", "mssql-cdc " MSSQL_CDC_VERSION);
+  app.set_version_flag("--version", std::string("mssql-cdc ") + mssql_cdc::cli::kVersion);
 
   mssql_cdc::cli::PipelineArguments pipeline;
   CLI::App* run = app.add_subcommand("run", "run the streams of a pipeline file");
