@@ -19,51 +19,63 @@
 #include "tds/row_plan.h"
 #include "tds/temporal.h"
 
+// Everything here is meant to end up in one loop. With a sanitizer in it that loop
+// takes minutes to compile, so there the compiler may choose.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MSSQL_CDC_SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(MSSQL_CDC_SANITIZED)
+#define MSSQL_CDC_INLINE inline
+#define MSSQL_CDC_INLINE_BODY
+#else
+#define MSSQL_CDC_INLINE [[gnu::always_inline]] inline
+#define MSSQL_CDC_INLINE_BODY __attribute__((always_inline))
+#endif
+
 namespace mssql_cdc::tds {
 
 template <typename T>
-[[gnu::always_inline]] inline T Load(const std::uint8_t* at) {
+MSSQL_CDC_INLINE T Load(const std::uint8_t* at) {
   T value;
   std::memcpy(&value, at, sizeof(T));
   return value;
 }
 
 template <typename T>
-[[gnu::always_inline]] inline void Store(PlannedColumn& column, std::size_t row,
-                                         T value) {
+MSSQL_CDC_INLINE void Store(PlannedColumn& column, std::size_t row, T value) {
   std::memcpy(column.raw.values + row * sizeof(T), &value, sizeof(T));
 }
 
-[[gnu::always_inline]] inline void ClearValid(PlannedColumn& column, std::size_t row) {
+MSSQL_CDC_INLINE void ClearValid(PlannedColumn& column, std::size_t row) {
   column.raw.validity[row / 8] &= static_cast<std::uint8_t>(~(1u << (row % 8)));
 }
 
 template <std::size_t kWidth>
-[[gnu::always_inline]] inline void NullOfWidth(PlannedColumn& column, std::size_t row) {
+MSSQL_CDC_INLINE void NullOfWidth(PlannedColumn& column, std::size_t row) {
   ClearValid(column, row);
   std::memset(column.raw.values + row * kWidth, 0, kWidth);
 }
 
-[[gnu::always_inline]] inline void NullOfBytes(PlannedColumn& column, std::size_t row) {
+MSSQL_CDC_INLINE void NullOfBytes(PlannedColumn& column, std::size_t row) {
   ClearValid(column, row);
   column.raw.offsets[row + 1] = static_cast<std::int32_t>(column.raw.bytes_size);
 }
 
 // Bytes from `at` to the end of what may be read.
-[[gnu::always_inline]] inline std::size_t RoomBehind(const RowCursor& cursor,
-                                                     const std::uint8_t* at) {
+MSSQL_CDC_INLINE std::size_t RoomBehind(const RowCursor& cursor,
+                                        const std::uint8_t* at) {
   return cursor.end_address - reinterpret_cast<std::uintptr_t>(at);
 }
 
-[[gnu::always_inline]] inline const std::uint8_t* StopAt(RowCursor& cursor,
-                                                         RowStop stop) {
+MSSQL_CDC_INLINE const std::uint8_t* StopAt(RowCursor& cursor, RowStop stop) {
   cursor.stop = stop;
   return nullptr;
 }
 
 // Room for `count` more bytes and the slack of vector stores.
-[[gnu::always_inline]] inline std::uint8_t* BytesRoom(PlannedColumn& column,
-                                                      std::size_t count) {
+MSSQL_CDC_INLINE std::uint8_t* BytesRoom(PlannedColumn& column, std::size_t count) {
   const std::size_t needed = column.raw.bytes_size + count + kTextSlackBytes;
   if (needed > column.raw.bytes_capacity) [[unlikely]] {
     GrowBytes(column, needed);
@@ -71,8 +83,8 @@ template <std::size_t kWidth>
   return column.raw.values + column.raw.bytes_size;
 }
 
-[[gnu::always_inline]] inline void BytesWritten(PlannedColumn& column, std::size_t row,
-                                                std::size_t count) {
+MSSQL_CDC_INLINE void BytesWritten(PlannedColumn& column, std::size_t row,
+                                   std::size_t count) {
   column.raw.bytes_size += count;
   column.raw.offsets[row + 1] = static_cast<std::int32_t>(column.raw.bytes_size);
 }
@@ -133,15 +145,14 @@ constexpr bool IsDecimal(Op op) {
 }
 
 // Negates a magnitude where the sign byte is 0; anything but 0 and 1 is malformed.
-[[gnu::always_inline]] inline __int128 Signed(unsigned __int128 magnitude,
-                                              std::uint8_t sign) {
+MSSQL_CDC_INLINE __int128 Signed(unsigned __int128 magnitude, std::uint8_t sign) {
   const auto flip = static_cast<__int128>(sign) - 1;  // 0, or all ones.
   return (static_cast<__int128>(magnitude) ^ flip) - flip;
 }
 
 template <std::size_t kSize>
-[[gnu::always_inline]] inline bool DecimalValue(PlannedColumn& column, std::size_t row,
-                                                const std::uint8_t* at) {
+MSSQL_CDC_INLINE bool DecimalValue(PlannedColumn& column, std::size_t row,
+                                   const std::uint8_t* at) {
   const std::uint8_t sign = at[0];
   if constexpr (kSize <= 9) {
     const std::uint64_t magnitude =
@@ -159,22 +170,22 @@ template <std::size_t kSize>
   }
 }
 
-[[gnu::always_inline]] inline bool BitValue(PlannedColumn& column, std::size_t row,
-                                            const std::uint8_t* at) {
+MSSQL_CDC_INLINE bool BitValue(PlannedColumn& column, std::size_t row,
+                               const std::uint8_t* at) {
   column.raw.values[row / 8] |=
       static_cast<std::uint8_t>(unsigned{*at != 0} << (row % 8));
   return true;
 }
 
-[[gnu::always_inline]] inline bool Timestamp(PlannedColumn& column, std::size_t row,
-                                             std::int64_t utc_us) {
+MSSQL_CDC_INLINE bool Timestamp(PlannedColumn& column, std::size_t row,
+                                std::int64_t utc_us) {
   Store(column, row, utc_us);
   return utc_us != kNoTimestamp;
 }
 
 template <Op kOp>
-[[gnu::always_inline]] inline bool ValueOf(PlannedColumn& column, std::size_t row,
-                                           const std::uint8_t* at) {
+MSSQL_CDC_INLINE bool ValueOf(PlannedColumn& column, std::size_t row,
+                              const std::uint8_t* at) {
   if constexpr (kOp == Op::kBit || kOp == Op::kBitN) {
     return BitValue(column, row, at);
   } else if constexpr (kOp == Op::kInt1 || kOp == Op::kInt1N) {
@@ -231,7 +242,7 @@ template <Op kOp>
 }
 
 template <Op kOp>
-[[gnu::always_inline]] inline void NullOf(PlannedColumn& column, std::size_t row) {
+MSSQL_CDC_INLINE void NullOf(PlannedColumn& column, std::size_t row) {
   if constexpr (kOp == Op::kBit || kOp == Op::kBitN) {
     ClearValid(column, row);
   } else if constexpr (kOp >= Op::kBytesShort || kOp == Op::kGuidN ||
@@ -253,16 +264,15 @@ template <Op kOp>
 
 #if defined(__SSE2__)
 
-[[gnu::always_inline]] inline __m128i LoadVector(const std::uint8_t* at) {
+MSSQL_CDC_INLINE __m128i LoadVector(const std::uint8_t* at) {
   return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
 }
-[[gnu::always_inline]] inline void StoreVector(std::uint8_t* at, __m128i value) {
+MSSQL_CDC_INLINE void StoreVector(std::uint8_t* at, __m128i value) {
   _mm_storeu_si128(reinterpret_cast<__m128i*>(at), value);
 }
 
 // 16 units to bytes; gives a bit for every unit that is not ASCII.
-[[gnu::always_inline]] inline unsigned Narrow16(const std::uint8_t* in,
-                                                std::uint8_t* out) {
+MSSQL_CDC_INLINE unsigned Narrow16(const std::uint8_t* in, std::uint8_t* out) {
   const __m128i a = LoadVector(in);
   const __m128i b = LoadVector(in + 16);
   StoreVector(out, _mm_packus_epi16(a, b));
@@ -273,9 +283,8 @@ template <Op kOp>
 }
 
 // Narrows up to 32 units that may all be ASCII. True: they were.
-[[gnu::always_inline]] inline bool NarrowShort(const std::uint8_t* in,
-                                               std::size_t unit_count,
-                                               std::uint8_t* out) {
+MSSQL_CDC_INLINE bool NarrowShort(const std::uint8_t* in, std::size_t unit_count,
+                                  std::uint8_t* out) {
   // Both halves, always: whether there is a second one could not be predicted.
   const std::uint64_t wide =
       Narrow16(in, out) | std::uint64_t{Narrow16(in + 32, out + 16)} << 16;
@@ -283,8 +292,8 @@ template <Op kOp>
 }
 
 // Copies up to 32 bytes. True: all of them are ASCII.
-[[gnu::always_inline]] inline bool CopyShortAscii(const std::uint8_t* in,
-                                                  std::size_t size, std::uint8_t* out) {
+MSSQL_CDC_INLINE bool CopyShortAscii(const std::uint8_t* in, std::size_t size,
+                                     std::uint8_t* out) {
   const __m128i a = LoadVector(in);
   const __m128i b = LoadVector(in + 16);
   StoreVector(out, a);
@@ -297,9 +306,8 @@ template <Op kOp>
 
 #else
 
-[[gnu::always_inline]] inline bool NarrowShort(const std::uint8_t* in,
-                                               std::size_t unit_count,
-                                               std::uint8_t* out) {
+MSSQL_CDC_INLINE bool NarrowShort(const std::uint8_t* in, std::size_t unit_count,
+                                  std::uint8_t* out) {
   unsigned wide = 0;
   for (std::size_t i = 0; i < unit_count; ++i) {
     const unsigned unit = in[2 * i] | unsigned{in[2 * i + 1]} << 8;
@@ -309,8 +317,8 @@ template <Op kOp>
   return wide == 0;
 }
 
-[[gnu::always_inline]] inline bool CopyShortAscii(const std::uint8_t* in,
-                                                  std::size_t size, std::uint8_t* out) {
+MSSQL_CDC_INLINE bool CopyShortAscii(const std::uint8_t* in, std::size_t size,
+                                     std::uint8_t* out) {
   unsigned wide = 0;
   for (std::size_t i = 0; i < size; ++i) {
     wide |= in[i];
@@ -327,9 +335,8 @@ bool TextValue(PlannedColumn& column, std::size_t row, const std::uint8_t* at,
                std::size_t size);
 
 template <Op kOp>
-[[gnu::always_inline]] inline bool ShortValue(PlannedColumn& column, std::size_t row,
-                                              const std::uint8_t* at,
-                                              std::size_t size) {
+MSSQL_CDC_INLINE bool ShortValue(PlannedColumn& column, std::size_t row,
+                                 const std::uint8_t* at, std::size_t size) {
   constexpr std::size_t kInlineMax = 32;
   if constexpr (kOp == Op::kUtf16Short) {
     const std::size_t unit_count = size / 2;

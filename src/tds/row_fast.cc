@@ -34,10 +34,9 @@ namespace {
 
 // A value that a length byte precedes, or none.
 template <Op kOp>
-[[gnu::always_inline]] inline const std::uint8_t* FixedCell(RowCursor& cursor,
-                                                            PlannedColumn& column,
-                                                            std::size_t row,
-                                                            const std::uint8_t* at) {
+MSSQL_CDC_INLINE const std::uint8_t* FixedCell(RowCursor& cursor, PlannedColumn& column,
+                                               std::size_t row,
+                                               const std::uint8_t* at) {
   const std::size_t size = SizeOf(kOp) == kSizeInPlan ? column.size : SizeOf(kOp);
   if constexpr (HasLengthByte(kOp)) {
     const std::uint8_t length = *at;
@@ -59,10 +58,9 @@ template <Op kOp>
 
 // A value that a u16 length precedes.
 template <Op kOp>
-[[gnu::always_inline]] inline const std::uint8_t* ShortCell(RowCursor& cursor,
-                                                            PlannedColumn& column,
-                                                            std::size_t row,
-                                                            const std::uint8_t* at) {
+MSSQL_CDC_INLINE const std::uint8_t* ShortCell(RowCursor& cursor, PlannedColumn& column,
+                                               std::size_t row,
+                                               const std::uint8_t* at) {
   constexpr std::uint16_t kNull = 0xFFFF;
   const std::size_t size = Load<std::uint16_t>(at);
   if (size > column.size) [[unlikely]] {
@@ -113,10 +111,8 @@ template <Op kOp>
 }
 
 template <Op kOp>
-[[gnu::always_inline]] inline const std::uint8_t* Cell(RowCursor& cursor,
-                                                       PlannedColumn& column,
-                                                       std::size_t row,
-                                                       const std::uint8_t* at) {
+MSSQL_CDC_INLINE const std::uint8_t* Cell(RowCursor& cursor, PlannedColumn& column,
+                                          std::size_t row, const std::uint8_t* at) {
   if constexpr (kOp == Op::kTextPointer) {
     if (*at != 0 || !column.nullable) return StopAt(cursor, RowStop::kInsideRow);
     NullOfBytes(column, row);
@@ -131,9 +127,8 @@ template <Op kOp>
 }
 
 // Up to 64 bits of `bitmap` from bit `first` on.
-[[gnu::always_inline]] inline std::uint64_t BitsOf(const std::uint8_t* bitmap,
-                                                   std::size_t first,
-                                                   std::size_t count) {
+MSSQL_CDC_INLINE std::uint64_t BitsOf(const std::uint8_t* bitmap, std::size_t first,
+                                      std::size_t count) {
   // Reaches at most 9 bytes from the first one: the values' slack lies behind.
   const std::uint8_t* from = bitmap + first / 8;
   const std::size_t shift = first % 8;
@@ -144,11 +139,9 @@ template <Op kOp>
 
 // One run of a row without a bitmap.
 template <Op kOp>
-[[gnu::always_inline]] inline const std::uint8_t* RunAll(PlannedColumn* columns,
-                                                         RowCursor& cursor,
-                                                         const Run& run,
-                                                         std::size_t row,
-                                                         const std::uint8_t* at) {
+MSSQL_CDC_INLINE const std::uint8_t* RunAll(PlannedColumn* columns, RowCursor& cursor,
+                                            const Run& run, std::size_t row,
+                                            const std::uint8_t* at) {
   PlannedColumn* column = columns + run.first;
   PlannedColumn* const end = column + run.count;
   do {
@@ -166,11 +159,10 @@ template <Op kOp>
 // One run of a row with a bitmap: first its NULLs, then its values, so that what is
 // predicted is two loop counts and not a branch per column.
 template <Op kOp>
-[[gnu::always_inline]] inline const std::uint8_t* RunPresent(PlannedColumn* columns,
-                                                             RowCursor& cursor,
-                                                             const Run& run,
-                                                             std::size_t row,
-                                                             const std::uint8_t* at) {
+MSSQL_CDC_INLINE const std::uint8_t* RunPresent(PlannedColumn* columns,
+                                                RowCursor& cursor, const Run& run,
+                                                std::size_t row,
+                                                const std::uint8_t* at) {
   for (std::size_t done = 0; done < run.count; done += 64) {
     const std::size_t count = run.count - done < 64 ? run.count - done : 64;
     PlannedColumn* const first = columns + run.first + done;
@@ -202,7 +194,7 @@ template <Op kOp>
 
 // The only place that lists every Op with its code: `body.template operator()<kOp>()`.
 template <typename Body>
-[[gnu::always_inline]] inline const std::uint8_t* WithOp(Op op, Body&& body) {
+MSSQL_CDC_INLINE const std::uint8_t* WithOp(Op op, Body&& body) {
   switch (op) {
 #define MSSQL_CDC_OP(name) \
   case Op::name:           \
@@ -248,14 +240,13 @@ template <typename Body>
 
 // The values of one row from `at` on; null if it stopped inside.
 template <bool kHasBitmap>
-[[gnu::always_inline]] inline const std::uint8_t* Row(RowPlan& plan, RowCursor& cursor,
-                                                      std::size_t row,
-                                                      const std::uint8_t* at) {
+MSSQL_CDC_INLINE const std::uint8_t* Row(RowPlan& plan, RowCursor& cursor,
+                                         std::size_t row, const std::uint8_t* at) {
   PlannedColumn* const columns = plan.columns.data();
   const Run* run = plan.runs.data();
   const Run* const end = run + plan.runs.size();
   for (; run != end; ++run) {
-    at = WithOp(run->op, [&]<Op kOp>() __attribute__((always_inline)) {
+    at = WithOp(run->op, [&]<Op kOp>() MSSQL_CDC_INLINE_BODY {
       return kHasBitmap ? RunPresent<kOp>(columns, cursor, *run, row, at)
                         : RunAll<kOp>(columns, cursor, *run, row, at);
     });
