@@ -16,10 +16,11 @@ class Pipeline:
 
     def __init__(self, program: pathlib.Path, folder: pathlib.Path, source: Simulator, database: str,
                  capture_instance: str, app_id: str, trigger: str | None = "availableNow",
-                 bootstrap: bool = True, connection: str = "Encrypt=optional", server: str | None = None,
+                 bootstrap: bool = True, connection: str | None = None, server: str | None = None,
                  user: str | None = None, password: str | None = None, **options) -> None:
         self.program = program
         self.folder = folder
+        connection = source.encryption if connection is None else connection
         self.password = password or source.password
         folder.mkdir(parents=True, exist_ok=True)
         self.bronze, self.facts, self.checkpoint = (folder / name for name in ("bronze", "facts", "checkpoint"))

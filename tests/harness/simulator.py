@@ -15,7 +15,9 @@ class Simulator:
     """A simulator of our own; `run` sends T-SQL as its administrator.
 
     With MSSQL_CDC_TEST_SERVER set (host:port; login MSSQL_CDC_TEST_USER, password
-    MSSQL_CDC_TEST_PASSWORD) it is that server instead, and nothing is started.
+    MSSQL_CDC_TEST_PASSWORD) it is that server instead, and nothing is started. `encryption`
+    is what a connection string needs to trust it: MSSQL_CDC_TEST_ENCRYPTION, or the
+    simulator's own certificate authority.
     """
 
     def __init__(self, program: pathlib.Path, folder: pathlib.Path, *arguments: str) -> None:
@@ -27,7 +29,9 @@ class Simulator:
             self.port = int(port)
             self.user = os.environ.get("MSSQL_CDC_TEST_USER", "sa")
             self.password = os.environ["MSSQL_CDC_TEST_PASSWORD"]
+            self.encryption = os.environ.get("MSSQL_CDC_TEST_ENCRYPTION", "Encrypt=yes")
         else:
+            self.encryption = f"Encrypt=optional;CAFile={folder}/state/certificates/ca.pem"
             self._start(program, folder, arguments)
         self.connection = self.connect("master")
 

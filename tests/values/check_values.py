@@ -112,7 +112,7 @@ def main() -> int:
         folder = pathlib.Path(name)
         simulator = Simulator(args.program, folder)
         try:
-            cases = through_the_product(args.program, folder, simulator, table)
+            cases = list(through_the_product(args.program, folder, simulator, table))
         finally:
             simulator.stop()
     for what, got, want in cases:
