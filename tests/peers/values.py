@@ -79,7 +79,8 @@ def same(column: Column, expected: str | None, got: str | None, rule: str | None
         return struct.pack("<f", float(expected)) == struct.pack("<f", float(got))
     if column.family == "float":
         return float(expected) == float(got)
-    if column.family in ("money", "smallmoney"):  # Some drivers drop zeros at the end.
+    if column.family in ("decimal", "numeric", "money", "smallmoney"):
+        # Some drivers drop zeros at the end.
         return decimal.Decimal(expected) == decimal.Decimal(got)
     return fraction(expected, column) == fraction(got, column)
 
