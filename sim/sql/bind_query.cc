@@ -112,6 +112,10 @@ class QueryBlock final : public BoundQuery {
     op = MakeProject(std::move(op), projections);
     if (distinct) op = MakeDistinct(std::move(op), distinct_columns);
     std::vector<Slot> slots = SlotsOf(columns);
+    // WITH TIES looks at its keys again after the sort.
+    if (!tail.limit.ties.empty() && !distinct) {
+      for (const Slot slot : RowSlots()) slots.push_back(slot);
+    }
     if (!tail.order.empty()) {
       const bool delivered = tail.Satisfies(wanted_of_order, wanted);
       Planned done = tail.Apply(std::move(op), ordered && !order_unknown, slots);
