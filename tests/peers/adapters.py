@@ -14,6 +14,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import urllib.parse
 import uuid
@@ -92,7 +93,7 @@ def mssql_python(server: Server, mode: str, query: str, core: str):
                        PEER_CONNECTION=connection, PEER_QUERY=query)
     if server.authority_pem:
         environment["SSL_CERT_FILE"] = server.authority_pem
-    return from_child([os.environ.get("MSSQL_CDC_PYTHON", "python3"),
+    return from_child([sys.executable,
                        HERE / "mssql_python_reader.py"], environment)
 
 
@@ -150,8 +151,8 @@ def go_mssqldb(server: Server, mode: str, query: str):
 
 FIELD, LINE = "\x1f", "\x1e"
 FREETDS_MOMENT = re.compile(
-    r"(?P<month>[A-Z][a-z]{2}) +(?P<day>\d+) (?P<year>\d+) +(?P<hour>\d+):(?P<minute>\d\d):"
-    r"(?P<second>\d\d)(?:[:.](?P<fraction>\d+))?(?P<half>[AP]M)(?P<offset> ?[+-]\d\d:\d\d)?")
+    r"(?P<month>[A-Z][a-z]{2}) +(?P<day>\d+) (?P<year>\d+) +(?P<hour>\d+):(?P<minute>\d\d)"
+    r"(?::(?P<second>\d\d))?(?:[:.](?P<fraction>\d+))?(?P<half>[AP]M)(?P<offset> ?[+-]\d\d:\d\d)?")
 MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
@@ -169,7 +170,9 @@ def freetds_text(text: str, column: values.Column) -> str | None:
         return text
     hour = int(found["hour"]) % 12 + (12 if found["half"] == "PM" else 0)
     date = f"{int(found['year']):04}-{MONTHS.index(found['month']) + 1:02}-{int(found['day']):02}"
-    time = f"{hour:02}:{found['minute']}:{found['second']}"
+    time = f"{hour:02}:{found['minute']}"
+    if found["second"]:
+        time += ":" + found["second"]
     if found["fraction"]:
         time += "." + found["fraction"]
     if column.family == "date":

@@ -5,7 +5,8 @@ the canonical text that must come out. Canonical texts: integers and decimals as
 prints them with all fraction digits; real and float as the shortest number that reads back;
 dates and times ISO 8601 with a blank, the fraction digits of the type and the offset as
 +hh:mm; binary as 0x and upper-case hexadecimal; char, nchar and binary with their padding;
-uniqueidentifier in upper case.
+uniqueidentifier in upper case. There is no empty text inside a sql_variant: Microsoft's driver
+cannot fetch one, and tsql prints nothing for it, not even the separator.
 """
 
 import dataclasses
