@@ -1,12 +1,15 @@
 // From the row visible in the change table until it is committed in bronze.
 //
 // A simulator, a writer and a stream share this process; the stream speaks to the
-// simulator over TCP on the loopback address. The writer commits 20 one-row transactions
-// a second and runs the capture after each. A change counts from the moment before its
-// capture began (so the figure includes the capture itself, which is too much rather than
-// too little) until Lake::Append of bronze returned. Polling every 10 ms.
+// simulator over TCP on the loopback address. The writer commits 20 one-row
+// transactions a second and runs the capture after each. A change counts from the
+// moment before its capture began (so the figure includes the capture itself, which is
+// too much rather than too little) until Lake::Append of bronze returned. Polling every
+// 10 ms.
 //
 //   latency_bench [seconds]     default 30; the last line is `p99 ms: N`
+
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -17,8 +20,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "cli/simulator_host.h"
@@ -139,7 +140,8 @@ double CpuSeconds() {
 }
 
 double AtMs(const std::vector<std::int64_t>& sorted_us, double share) {
-  const auto index = static_cast<std::size_t>(share * static_cast<double>(sorted_us.size() - 1));
+  const auto index =
+      static_cast<std::size_t>(share * static_cast<double>(sorted_us.size() - 1));
   return static_cast<double>(sorted_us[index]) / 1000;
 }
 
@@ -153,10 +155,12 @@ Status MakeTable(cli::SimulatorShell& shell) {
       "EXEC sys.sp_cdc_scan\nGO\n");
 }
 
-Status Write(cli::SimulatorShell& shell, Clock& clock, Latencies& latencies, int count) {
+Status Write(cli::SimulatorShell& shell, Clock& clock, Latencies& latencies,
+             int count) {
   const std::int64_t begun_ns = clock.MonotonicNs();
   for (int i = 1; i <= count; ++i) {
-    const std::int64_t due_ns = begun_ns + std::int64_t{i} * 1'000'000'000 / kChangesPerSecond;
+    const std::int64_t due_ns =
+        begun_ns + std::int64_t{i} * 1'000'000'000 / kChangesPerSecond;
     if (const std::int64_t wait_ns = due_ns - clock.MonotonicNs(); wait_ns > 0) {
       clock.SleepMs(wait_ns / 1'000'000);
     }
@@ -166,6 +170,30 @@ Status Write(cli::SimulatorShell& shell, Clock& clock, Latencies& latencies, int
     TRY(shell.Run("EXEC sys.sp_cdc_scan"));
   }
   return Unit{};
+}
+
+runtime::StreamConfig ConfigIn(const std::filesystem::path& folder) {
+  runtime::StreamConfig config;
+  config.capture_instance = "dbo_t";
+  config.target = config.target_location = folder / "bronze";
+  config.facts_table = config.facts_location = folder / "facts";
+  config.checkpoint = folder / "checkpoint";
+  config.app_id = "latency-v1";
+  config.bootstrap = true;
+  config.poll_first_ms = config.poll_max_ms = 10;
+  return config;
+}
+
+sqlserver::ConnectOptions LoginTo(std::uint16_t port) {
+  sqlserver::ConnectOptions connect;
+  connect.host = "127.0.0.1";
+  connect.port = port;
+  connect.database = "latency";
+  connect.user = "sa";
+  connect.password = Secret("Latency-1");
+  connect.encrypt = sqlserver::Encrypt::kLoginOnly;
+  connect.trust_server_certificate = true;
+  return connect;
 }
 
 int Main(int seconds) {
@@ -181,30 +209,15 @@ int Main(int seconds) {
     return Fail(made.error());
   }
 
-  runtime::StreamConfig config;
-  config.capture_instance = "dbo_t";
-  config.target = config.target_location = folder / "bronze";
-  config.facts_table = config.facts_location = folder / "facts";
-  config.checkpoint = folder / "checkpoint";
-  config.app_id = "latency-v1";
-  config.bootstrap = true;
-  config.poll_first_ms = config.poll_max_ms = 10;
-  sqlserver::ConnectOptions connect;
-  connect.host = "127.0.0.1";
-  connect.port = host.value().server->port();
-  connect.database = "latency";
-  connect.user = "sa";
-  connect.password = Secret("Latency-1");
-  connect.encrypt = sqlserver::Encrypt::kLoginOnly;
+  const runtime::StreamConfig config = ConfigIn(folder);
   net::TcpDialer dialer(clock);
-  runtime::ServerSessions sessions(connect, dialer, clock);
+  runtime::ServerSessions sessions(LoginTo(host.value().server->port()), dialer, clock);
   lake::DeltaLake delta;
   TimedLake lake(delta, clock, config.target_location);
   Latencies latencies(lake);
-  auto stream = runtime::Stream::Open(config, {.sessions = &sessions,
-                                               .lake = &lake,
-                                               .clock = &clock,
-                                               .observer = &latencies});
+  auto stream = runtime::Stream::Open(
+      config,
+      {.sessions = &sessions, .lake = &lake, .clock = &clock, .observer = &latencies});
   if (!stream.ok()) return Fail(stream.error());
   std::thread running([&] {
     const Status ran = stream.value()->Run();
@@ -225,10 +238,12 @@ int Main(int seconds) {
 
   const auto sorted = latencies.Sorted();
   if (sorted.empty()) return 1;
-  std::printf("%zu changes in %d s, %lld batches, %.2f CPU s (simulator and writer too)\n",
-              sorted.size(), seconds, static_cast<long long>(latencies.batch_count()), cpu);
-  std::printf("p50 ms: %.1f\np90 ms: %.1f\nmax ms: %.1f\np99 ms: %.1f\n", AtMs(sorted, 0.5),
-              AtMs(sorted, 0.9), AtMs(sorted, 1), AtMs(sorted, 0.99));
+  std::printf(
+      "%zu changes in %d s, %lld batches, %.2f CPU s (simulator and writer too)\n",
+      sorted.size(), seconds, static_cast<long long>(latencies.batch_count()), cpu);
+  std::printf("p50 ms: %.1f\np90 ms: %.1f\nmax ms: %.1f\np99 ms: %.1f\n",
+              AtMs(sorted, 0.5), AtMs(sorted, 0.9), AtMs(sorted, 1),
+              AtMs(sorted, 0.99));
   return 0;
 }
 

@@ -62,7 +62,7 @@ def main() -> int:
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mssql-cdc-memory-") as name:
         folder = pathlib.Path(name)
-        simulator = Simulator(args.program, folder)
+        simulator = Simulator(args.program, folder, "--max-text-repl-size", "-1")
         try:
             simulator.create("big", f"CREATE TABLE dbo.big ({COLUMNS})",
                              "CREATE TABLE dbo.wide (id int NOT NULL PRIMARY KEY, v varchar(max) NULL)")

@@ -35,15 +35,15 @@ struct Message {
 };
 
 // Receives a reply, in order. The wire's implementation writes tokens at once, so a big
-// result never sits in memory. A call that returns false means that the client went away
-// or asked to stop: the engine ends the request without further calls.
+// result never sits in memory. A call that returns false means that the client went
+// away or asked to stop: the engine ends the request without further calls.
 class ReplySink {
  public:
   virtual ~ReplySink() = default;
   virtual bool Columns(const std::vector<ResultColumn>& columns) = 0;
   virtual bool Row(const std::vector<Value>& values) = 0;
-  // Ends one statement. `row_count` absent: no count (SET NOCOUNT, DDL). `command` is the
-  // token's curcmd: 0xC1 SELECT, 0xC3 INSERT, 0xC4 DELETE, 0xC5 UPDATE, 0 others.
+  // Ends one statement. `row_count` absent: no count (SET NOCOUNT, DDL). `command` is
+  // the token's curcmd: 0xC1 SELECT, 0xC3 INSERT, 0xC4 DELETE, 0xC5 UPDATE, 0 others.
   virtual bool StatementDone(std::optional<std::uint64_t> row_count,
                              std::uint16_t command) = 0;
   virtual bool SendMessage(const Message& message) = 0;  // ERROR or INFO by severity.
@@ -63,7 +63,11 @@ struct BoundParameter {
 };
 
 enum class IsolationLevel : std::uint8_t {
-  kReadUncommitted, kReadCommitted, kRepeatableRead, kSerializable, kSnapshot,
+  kReadUncommitted,
+  kReadCommitted,
+  kRepeatableRead,
+  kSerializable,
+  kSnapshot,
 };
 
 // One login's session with the engine. Called from one thread at a time.
@@ -75,13 +79,14 @@ class EngineSession {
   // they end (statement, batch, transaction), as SQL Server does.
   virtual void Batch(const std::string& sql, ReplySink& sink) = 0;
   // sp_executesql: `sql` with typed parameters, in a scope of its own.
-  virtual void ExecuteSql(const std::string& sql, std::vector<BoundParameter> parameters,
-                          ReplySink& sink) = 0;
+  virtual void ExecuteSql(const std::string& sql,
+                          std::vector<BoundParameter> parameters, ReplySink& sink) = 0;
   // A procedure called by name over RPC (brackets and schema as the client wrote them).
-  virtual void Procedure(const std::string& name, std::vector<BoundParameter> parameters,
-                         ReplySink& sink) = 0;
+  virtual void Procedure(const std::string& name,
+                         std::vector<BoundParameter> parameters, ReplySink& sink) = 0;
   // Transaction manager requests. `next`: begin the next transaction at once.
-  virtual void BeginTransaction(std::optional<IsolationLevel> level, ReplySink& sink) = 0;
+  virtual void BeginTransaction(std::optional<IsolationLevel> level,
+                                ReplySink& sink) = 0;
   virtual void CommitTransaction(bool next, ReplySink& sink) = 0;
   virtual void RollbackTransaction(bool next, ReplySink& sink) = 0;
   // RESETCONNECTION: rolls back, restores the login's database and settings.

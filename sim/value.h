@@ -1,7 +1,7 @@
 // SQL Server's types and values as the simulator holds them.
 //
-// The engine computes with these, the wire codec sends them. They share nothing with the
-// client's columns on purpose: a mistake made on one side must show on the other.
+// The engine computes with these, the wire codec sends them. They share nothing with
+// the client's columns on purpose: a mistake made on one side must show on the other.
 
 #pragma once
 
@@ -16,13 +16,33 @@
 namespace mssql_cdc::sim {
 
 enum class TypeId : std::uint8_t {
-  kBit, kTinyInt, kSmallInt, kInt, kBigInt,
-  kReal, kFloat,
+  kBit,
+  kTinyInt,
+  kSmallInt,
+  kInt,
+  kBigInt,
+  kReal,
+  kFloat,
   kDecimal,  // numeric too
-  kMoney, kSmallMoney,
-  kDate, kTime, kDateTime, kSmallDateTime, kDateTime2, kDateTimeOffset,
-  kChar, kVarChar, kNChar, kNVarChar, kText, kNText, kXml,
-  kBinary, kVarBinary, kImage, kRowVersion,
+  kMoney,
+  kSmallMoney,
+  kDate,
+  kTime,
+  kDateTime,
+  kSmallDateTime,
+  kDateTime2,
+  kDateTimeOffset,
+  kChar,
+  kVarChar,
+  kNChar,
+  kNVarChar,
+  kText,
+  kNText,
+  kXml,
+  kBinary,
+  kVarBinary,
+  kImage,
+  kRowVersion,
   kUniqueIdentifier,
   kSqlVariant,
   kNull,  // The type of a bare NULL literal; sent as int.
@@ -68,15 +88,17 @@ struct Guid {
 };
 
 // UTF-16 code units as they are, unpaired surrogates included, for the n-types and xml.
-// char/varchar/text also hold UTF-16 here; the codec converts to the column's code page.
+// char/varchar/text also hold UTF-16 here; the codec converts to the column's code
+// page.
 using Text = std::u16string;
 using Bytes = std::vector<std::uint8_t>;
 
-// NULL is std::monostate. kBit..kBigInt are int64; kReal, kFloat double; kDecimal, kMoney,
-// kSmallMoney Decimal (money: scale 4); dates DateTimeValue; text Text; binaries Bytes.
+// NULL is std::monostate. kBit..kBigInt are int64; kReal, kFloat double; kDecimal,
+// kMoney, kSmallMoney Decimal (money: scale 4); dates DateTimeValue; text Text;
+// binaries Bytes.
 struct Value {
-  std::variant<std::monostate, std::int64_t, double, Decimal, DateTimeValue, Text, Bytes,
-               Guid>
+  std::variant<std::monostate, std::int64_t, double, Decimal, DateTimeValue, Text,
+               Bytes, Guid>
       held;
   // Only of a sql_variant that is not NULL: what it is inside.
   std::optional<SqlType> variant_type;
@@ -85,7 +107,7 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-std::u16string Utf16(std::string_view utf8);   // Invalid bytes become U+FFFD.
-std::string Utf8(std::u16string_view utf16);   // Unpaired surrogates become U+FFFD.
+std::u16string Utf16(std::string_view utf8);  // Invalid bytes become U+FFFD.
+std::string Utf8(std::u16string_view utf16);  // Unpaired surrogates become U+FFFD.
 
 }  // namespace mssql_cdc::sim

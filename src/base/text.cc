@@ -1,10 +1,10 @@
 #include "base/text.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace mssql_cdc {
 namespace {
@@ -71,7 +71,8 @@ std::int64_t DaysFromCivil(std::int64_t year, unsigned month, unsigned day) {
   year -= month <= 2;
   const std::int64_t era = (year >= 0 ? year : year - 399) / 400;
   const auto year_of_era = static_cast<unsigned>(year - era * 400);
-  const unsigned day_of_year = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
+  const unsigned day_of_year =
+      (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1;
   const unsigned day_of_era =
       year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
   return era * 146097 + static_cast<std::int64_t>(day_of_era) - 719468;
@@ -128,8 +129,8 @@ std::optional<std::int64_t> ParseIsoUs(std::string_view text) {
     for (std::size_t i = count; i < 6; ++i) fraction_us *= 10;
     for (std::size_t i = 6; i < count; ++i) fraction_us /= 10;
   }
-  const std::int64_t days = DaysFromCivil(*year, static_cast<unsigned>(*month),
-                                          static_cast<unsigned>(*day));
+  const std::int64_t days =
+      DaysFromCivil(*year, static_cast<unsigned>(*month), static_cast<unsigned>(*day));
   return days * kUsPerDay + ((*hour * 60 + *minute) * 60 + *second) * kUsPerSecond +
          fraction_us;
 }

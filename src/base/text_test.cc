@@ -29,8 +29,9 @@ TEST(Text, IsoMillisAndParseAgreeFromYearOneToYear9999) {
 TEST(Text, IsoMayLackItsFractionOrHaveMoreDigitsThanAreKept) {
   EXPECT_EQ(ParseIsoUs("1970-01-01T00:00:01"), 1'000'000);
   EXPECT_EQ(ParseIsoUs("1970-01-01 00:00:01.1234567"), 1'123'456);
-  for (const char* bad : {"", "1970-01-01", "1970-13-01T00:00:00", "1970-01-01T24:00:00",
-                          "1970-01-01T00:00:00.", "1970-01-01T00:00:00Z"}) {
+  for (const char* bad :
+       {"", "1970-01-01", "1970-13-01T00:00:00", "1970-01-01T24:00:00",
+        "1970-01-01T00:00:00.", "1970-01-01T00:00:00Z"}) {
     SCOPED_TRACE(bad);
     EXPECT_EQ(ParseIsoUs(bad), std::nullopt);
   }
@@ -46,7 +47,8 @@ TEST(Text, EveryDayOfTheCalendarGoesThereAndBack) {
 TEST(Text, IntegersAreTheWholeTextOrNothing) {
   EXPECT_EQ(ParseInt64("-12"), -12);
   EXPECT_EQ(ParseInt64("+7"), 7);
-  EXPECT_EQ(ParseInt64("9223372036854775807"), std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(ParseInt64("9223372036854775807"),
+            std::numeric_limits<std::int64_t>::max());
   for (const char* bad : {"", "x", "1x", " 1", "9223372036854775808", "1.0"}) {
     EXPECT_EQ(ParseInt64(bad), std::nullopt) << bad;
   }

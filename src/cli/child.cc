@@ -64,9 +64,9 @@ Result<std::unique_ptr<Child>> Child::Start(
   posix_spawnattr_init(&attributes);
   ResetSignals(&attributes);
   auto child = std::unique_ptr<Child>(new Child);
-  const int failed = posix_spawn(&child->pid_, arguments[0].c_str(), &actions, &attributes,
-                                 Pointers(argument_texts).data(),
-                                 Pointers(environment_texts).data());
+  const int failed =
+      posix_spawn(&child->pid_, arguments[0].c_str(), &actions, &attributes,
+                  Pointers(argument_texts).data(), Pointers(environment_texts).data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);

@@ -19,7 +19,8 @@ TEST(Child, HandsOnLinesAndTheExitCode) {
 }
 
 TEST(Child, TellsWhichSignalEndedIt) {
-  auto child = Child::Start({"/bin/sh", "-c", "kill -9 $$"}, {}, [](const std::string&) {});
+  auto child =
+      Child::Start({"/bin/sh", "-c", "kill -9 $$"}, {}, [](const std::string&) {});
   ASSERT_TRUE(child.ok());
   EXPECT_EQ(child.value()->Wait(), -SIGKILL);
 }

@@ -8,9 +8,8 @@
 // Exceptions off: parse errors come back as values.
 #define TOML_EXCEPTIONS 0
 #define TOML_HEADER_ONLY 1
-#include <toml++/toml.h>
-
 #include <fmt/format.h>
+#include <toml++/toml.h>
 
 #include "base/text.h"
 
@@ -55,7 +54,9 @@ class Parser {
     }
     const toml::node* streams = root.get("stream");
     if (streams == nullptr || streams->as_array()->empty()) {
-      return Error(ErrorId::kOptionMissing).With("file", file_name_).With("option", "[[stream]]");
+      return Error(ErrorId::kOptionMissing)
+          .With("file", file_name_)
+          .With("option", "[[stream]]");
     }
     for (const toml::node& stream : *streams->as_array()) {
       StreamSettings settings = defaults;
@@ -78,14 +79,14 @@ class Parser {
             .With("section", std::string(key.str()))
             .With("nearest", nearest.empty() ? "source, catalog, stream" : nearest);
       }
-      const bool right_form =
-          is_stream ? node.is_array_of_tables() : node.is_table();
+      const bool right_form = is_stream ? node.is_array_of_tables() : node.is_table();
       if (!right_form) {
         return Error(ErrorId::kConfigUnreadable)
             .With("file", file_name_)
             .With("line", std::to_string(node.source().begin.line))
-            .With("problem", is_stream ? "stream is written [[stream]]"
-                                       : fmt::format("{0} is written [{0}]", key.str()));
+            .With("problem", is_stream
+                                 ? "stream is written [[stream]]"
+                                 : fmt::format("{0} is written [{0}]", key.str()));
       }
     }
     return Unit{};
@@ -95,7 +96,8 @@ class Parser {
     for (const auto& [key, node] : table) {
       const auto location = node.value<std::string>();
       if (!location || location->empty()) {
-        return Invalid("catalog." + std::string(key.str()), node, "a location in quotes");
+        return Invalid("catalog." + std::string(key.str()), node,
+                       "a location in quotes");
       }
       file_.catalog.emplace(key.str(), Absolute(*location, base_dir_));
     }
@@ -121,23 +123,28 @@ class Parser {
 
   Result<std::string> ReadValue(std::string_view name, const toml::node& node) {
     if (const auto text = node.value_exact<std::string>()) return *text;
-    if (const auto truth = node.value_exact<bool>()) return std::string(*truth ? "true" : "false");
-    if (const auto number = node.value_exact<std::int64_t>()) return std::to_string(*number);
-    if (const auto number = node.value_exact<double>()) return fmt::format("{}", *number);
+    if (const auto truth = node.value_exact<bool>())
+      return std::string(*truth ? "true" : "false");
+    if (const auto number = node.value_exact<std::int64_t>())
+      return std::to_string(*number);
+    if (const auto number = node.value_exact<double>())
+      return fmt::format("{}", *number);
     return Invalid(std::string(name), node, "a string, number or boolean").error();
   }
 
   Result<Secret> ReadSecret(std::string_view name, const toml::node& node) {
     if (const auto text = node.value_exact<std::string>()) {
-      file_.warnings.push_back(fmt::format(
-          "{}: {} stands in the file; {{ env = \"NAME\" }} or {{ file = \"path\" }} keeps "
-          "it out",
-          file_name_, name));
+      file_.warnings.push_back(
+          fmt::format("{}: {} stands in the file; {{ env = \"NAME\" }} or {{ file = "
+                      "\"path\" }} keeps "
+                      "it out",
+                      file_name_, name));
       return Secret(*text);
     }
     const toml::table* table = node.as_table();
     if (table == nullptr || table->size() != 1) {
-      return Invalid(std::string(name), node, "{ env = \"NAME\" } or { file = \"path\" }")
+      return Invalid(std::string(name), node,
+                     "{ env = \"NAME\" } or { file = \"path\" }")
           .error();
     }
     if (const auto variable = (*table)["env"].value<std::string>()) {

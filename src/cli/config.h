@@ -1,9 +1,9 @@
 // The pipeline file: what `mssql-cdc run` and `check` read.
 //
 // TOML with the reference's own option names. [source] holds defaults for every stream,
-// [catalog] maps table names to locations, each [[stream]] is one stream and may set any
-// source option anew. Values become strings, as Spark passes them; what they mean is
-// decided where the options are parsed (runtime).
+// [catalog] maps table names to locations, each [[stream]] is one stream and may set
+// any source option anew. Values become strings, as Spark passes them; what they mean
+// is decided where the options are parsed (runtime).
 
 #pragma once
 
@@ -21,7 +21,8 @@ namespace mssql_cdc::cli {
 
 // One stream's settings, [source] merged in.
 struct StreamSettings {
-  std::map<std::string, std::string> options;  // Names as spelled, each once in any case.
+  std::map<std::string, std::string>
+      options;  // Names as spelled, each once in any case.
   std::optional<Secret> password;
   std::optional<Secret> access_token;
 };
@@ -44,9 +45,9 @@ Surroundings RealSurroundings();
 //
 // A secret (password, accessToken) is { env = "NAME" }, { file = "path" } (one trailing
 // line end is not part of it) or, with a warning, a plain string.
-// Errors: ConfigUnreadable (facts file, line, problem); OptionInvalid for a value that is
-// no string, number or boolean; OptionMissing for a secret's variable or file that is not
-// there, and without any [[stream]]. No value of a secret is in an error.
+// Errors: ConfigUnreadable (facts file, line, problem); OptionInvalid for a value that
+// is no string, number or boolean; OptionMissing for a secret's variable or file that
+// is not there, and without any [[stream]]. No value of a secret is in an error.
 Result<PipelineFile> ParsePipeline(std::string_view toml, const std::string& file_name,
                                    const std::string& base_dir,
                                    const Surroundings& surroundings);

@@ -51,7 +51,8 @@ TEST(Config, SourceIsTheDefaultOfEveryStreamAndNamesIgnoreCase) {
 }
 
 TEST(Config, ASecretInTheFileItselfIsWarnedOf) {
-  const auto file = ParsePipeline("[[stream]]\npassword=\"canary\"\n", "p", "", Fixed());
+  const auto file =
+      ParsePipeline("[[stream]]\npassword=\"canary\"\n", "p", "", Fixed());
   ASSERT_TRUE(file.ok());
   ASSERT_EQ(file.value().warnings.size(), 1u);
   EXPECT_EQ(file.value().warnings[0].find("canary"), std::string::npos);
@@ -80,9 +81,8 @@ TEST(Config, EachFaultNamesItsPlace) {
       {"an unknown section", "[sourc]\n", ErrorId::kOptionUnknown, "nearest=source"},
       {"a list for a value", "[[stream]]\ncolumns=[1]\n", ErrorId::kOptionInvalid,
        "option=columns"},
-      {"a secret without its variable",
-       "[[stream]]\npassword={env=\"NOT_THERE\"}\n", ErrorId::kOptionMissing,
-       "environment_variable=NOT_THERE"},
+      {"a secret without its variable", "[[stream]]\npassword={env=\"NOT_THERE\"}\n",
+       ErrorId::kOptionMissing, "environment_variable=NOT_THERE"},
       {"a secret without its file", "[[stream]]\npassword={file=\"/none\"}\n",
        ErrorId::kOptionMissing, "file=/none"},
       {"a secret of another form", "[[stream]]\npassword={vault=\"x\"}\n",

@@ -1,8 +1,10 @@
 #include "cli/demo.h"
 
-#include <csignal>
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -12,8 +14,6 @@
 #include <string>
 #include <thread>
 #include <vector>
-
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "base/text.h"
@@ -112,7 +112,8 @@ class Show {
     options.state_dir = dir_ + "/server";
     options.capture_interval_ms = 100;
     const auto admin = RealPassword("MSSQL_CDC_SIM_PASSWORD");
-    options.password = Secret(admin.empty() ? fmt::format("Sa-{:08x}", random()) : admin);
+    options.password =
+        Secret(admin.empty() ? fmt::format("Sa-{:08x}", random()) : admin);
     reader_password_ = Secret(fmt::format("Reader-{:08x}", random()));
     TRY_ASSIGN(host_, SimulatorHost::Start(options));
     TRY(host_.shell->RunScript(sim::ShopScript(reader_password_.Reveal())));
@@ -161,18 +162,20 @@ class Show {
     std::atomic<bool> failed{false};
     std::thread writer([this, &failed] { failed = !Write().ok(); });
     const std::int64_t before = batch_count_;
-    const Status streaming = WaitFor(
-        [&] { return batch_count_ >= before + kBatchesBeforeTheKill; });
+    const Status streaming =
+        WaitFor([&] { return batch_count_ >= before + kBatchesBeforeTheKill; });
     if (streaming.ok()) {
       Say("\n3. kill -9 in the middle, while the shop goes on writing");
       first->Signal(SIGKILL);
       first->Wait();
     }
     Result<std::unique_ptr<Child>> second =
-        streaming.ok() ? StartRun({}) : Result<std::unique_ptr<Child>>(streaming.error());
+        streaming.ok() ? StartRun({})
+                       : Result<std::unique_ptr<Child>>(streaming.error());
     writer.join();
     if (!second.ok()) return second.error();
-    if (failed) return Error(ErrorId::kSimulatorFailed).With("step", "the shop's writer");
+    if (failed)
+      return Error(ErrorId::kSimulatorFailed).With("step", "the shop's writer");
     second.value()->Signal(SIGTERM);
     const int code = second.value()->Wait();
     if (code != 0) return RunFailed(code);
@@ -259,14 +262,16 @@ class Show {
   Result<std::vector<std::vector<std::string>>> LastRows(
       const std::string& location, const std::vector<std::string>& wanted,
       std::size_t count) {
-    TRY_ASSIGN(auto reader, lake_.Read(location, {.columns = wanted, .conditions = {}}));
+    TRY_ASSIGN(auto reader,
+               lake_.Read(location, {.columns = wanted, .conditions = {}}));
     std::vector<std::vector<std::string>> rows;
     for (;;) {
       TRY_ASSIGN(const auto batch, reader->Next());
       if (!batch) break;
       for (std::int64_t row = 0; row < batch->row_count; ++row) {
         std::vector<std::string> cells;
-        for (const auto& column : batch->columns) cells.push_back(CellText(*column, row));
+        for (const auto& column : batch->columns)
+          cells.push_back(CellText(*column, row));
         rows.push_back(std::move(cells));
       }
     }
@@ -292,9 +297,9 @@ class Show {
   }
 
   Status TellLag() {
-    const std::vector<std::string> wanted{"written_at", "app_id",
-                                          "rows",       "capture_lag_seconds",
-                                          "ingestion_lag_seconds", "duration_ms"};
+    const std::vector<std::string> wanted{
+        "written_at", "app_id", "rows", "capture_lag_seconds", "ingestion_lag_seconds",
+        "duration_ms"};
     TRY_ASSIGN(const auto rows, LastRows(dir_ + "/lake/facts", wanted, 5));
     Say("The newest facts (lag in seconds):\n" + TableText(wanted, rows, 26));
     return Unit{};
@@ -302,14 +307,14 @@ class Show {
 
   void TellHowToOpen() {
     const std::string orders = Location("orders");
-    Say(fmt::format(
-        "Open it with\n"
-        "  Spark    spark.read.format(\"delta\").load(\"{0}\")\n"
-        "  Polars   polars.read_delta(\"{0}\")\n"
-        "  pandas   deltalake.DeltaTable(\"{0}\").to_pandas()\n"
-        "  DuckDB   t = deltalake.DeltaTable(\"{0}\").to_pyarrow_table(); "
-        "duckdb.sql(\"SELECT * FROM t\")\n",
-        orders));
+    Say(
+        fmt::format("Open it with\n"
+                    "  Spark    spark.read.format(\"delta\").load(\"{0}\")\n"
+                    "  Polars   polars.read_delta(\"{0}\")\n"
+                    "  pandas   deltalake.DeltaTable(\"{0}\").to_pandas()\n"
+                    "  DuckDB   t = deltalake.DeltaTable(\"{0}\").to_pyarrow_table(); "
+                    "duckdb.sql(\"SELECT * FROM t\")\n",
+                    orders));
   }
 
   std::string Location(const std::string& table) const {

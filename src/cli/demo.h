@@ -13,9 +13,9 @@ struct DemoArguments {
   bool hold = false;
 };
 
-// Starts a simulator with the shop and a writer at work, runs `program` (this binary) on
-// a pipeline file as a process of its own, kills it once with SIGKILL, starts it again,
-// waits until it is up to date and shows the result. Returns the exit code.
+// Starts a simulator with the shop and a writer at work, runs `program` (this binary)
+// on a pipeline file as a process of its own, kills it once with SIGKILL, starts it
+// again, waits until it is up to date and shows the result. Returns the exit code.
 int Demo(const DemoArguments& arguments, const std::string& program);
 
 }  // namespace mssql_cdc::cli

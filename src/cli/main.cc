@@ -1,12 +1,11 @@
 // The command line of mssql-cdc.
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
 #include <map>
 #include <new>
 #include <string>
-
-#include <CLI/CLI.hpp>
 
 #include "cli/demo.h"
 #include "cli/pipeline.h"
@@ -18,59 +17,86 @@ namespace {
 using mssql_cdc::cli::LogForm;
 
 constexpr char kFooter[] =
-    "Exit codes: 0 done, 64 wrong usage, 65 take a new snapshot (the source lost changes), "
-    "70 report it, 75 run it again, 78 change an option, permission or server setting.\n"
-    "Secrets come from the pipeline file's { env = ... } or { file = ... }, never from the "
+    "Exit codes: 0 done, 64 wrong usage, 65 take a new snapshot (the source lost "
+    "changes), "
+    "70 report it, 75 run it again, 78 change an option, permission or server "
+    "setting.\n"
+    "Secrets come from the pipeline file's { env = ... } or { file = ... }, never from "
+    "the "
     "command line.";
 
 void AddLog(CLI::App* command, LogForm* log) {
   command->add_option("--log", *log, "how to tell what happens: text or json")
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, LogForm>{{"text", LogForm::kText}, {"json", LogForm::kJson}}));
+      ->transform(CLI::CheckedTransformer(std::map<std::string, LogForm>{
+          {"text", LogForm::kText}, {"json", LogForm::kJson}}));
+}
+
+using mssql_cdc::cli::DemoArguments;
+using mssql_cdc::cli::PipelineArguments;
+using mssql_cdc::cli::SimulateArguments;
+
+void AddPipelineFile(CLI::App* command, PipelineArguments* arguments) {
+  command->add_option("pipeline", arguments->file, "the pipeline file (TOML)")
+      ->required();
+  AddLog(command, &arguments->log);
+}
+
+CLI::App* AddSimulate(CLI::App* app, SimulateArguments* arguments) {
+  CLI::App* command = app->add_subcommand(
+      "simulate", "serve a simulated SQL Server with CDC, for tests and trials");
+  command->add_option("--state", arguments->state_dir, "where it keeps its databases")
+      ->required();
+  command->add_option("--bind", arguments->bind, "the address to listen on");
+  command->add_option("--port", arguments->port, "the TCP port; 0: any that is free");
+  command->add_option("--seed", arguments->seed, "reproduces LSNs and identifiers");
+  command->add_option("--init", arguments->init_file,
+                      "T-SQL to run first, in a new state");
+  command->add_flag("--shop", arguments->shop, "make the sample shop, in a new state");
+  command->add_option("--capture-interval", arguments->capture_interval_ms,
+                      "milliseconds between runs of the capture job; 0: only "
+                      "sys.sp_cdc_scan captures");
+  command->add_option("--max-text-repl-size", arguments->max_text_repl_size_bytes,
+                      "the longest LOB a tracked table takes, in bytes; -1: any");
+  return command;
+}
+
+CLI::App* AddDemo(CLI::App* app, DemoArguments* arguments) {
+  CLI::App* command = app->add_subcommand(
+      "demo",
+      "snapshot and stream a sample shop from the built-in simulator, with a crash in "
+      "the middle");
+  command->add_option("--dir", arguments->dir,
+                      "an empty or new folder for the lake and the state");
+  command->add_option("--transactions", arguments->transaction_count,
+                      "how many transactions the shop's writer makes");
+  command->add_flag("--hold", arguments->hold,
+                    "at the end go on serving the shop until standard input ends");
+  return command;
 }
 
 int Main(int argc, char** argv) {
-  CLI::App app("Reads SQL Server Change Data Capture into Delta Lake tables, exactly once.",
-               "mssql-cdc");
+  CLI::App app(
+      "Reads SQL Server Change Data Capture into Delta Lake tables, exactly once.",
+      "mssql-cdc");
   app.footer(kFooter);
   app.require_subcommand(1);
-  app.set_version_flag("--version", std::string("mssql-cdc ") + mssql_cdc::cli::kVersion);
+  app.set_version_flag("--version",
+                       std::string("mssql-cdc ") + mssql_cdc::cli::kVersion);
 
-  mssql_cdc::cli::PipelineArguments pipeline;
+  PipelineArguments pipeline;
   CLI::App* run = app.add_subcommand("run", "run the streams of a pipeline file");
+  AddPipelineFile(run, &pipeline);
+  run->add_option(
+      "--trigger", pipeline.trigger,
+      "for every stream: once, availableNow, continuous, or an interval such "
+      "as '10 seconds'");
   CLI::App* check = app.add_subcommand(
       "check", "read a pipeline file, connect, and say what run would do");
-  for (CLI::App* command : {run, check}) {
-    command->add_option("pipeline", pipeline.file, "the pipeline file (TOML)")->required();
-    AddLog(command, &pipeline.log);
-  }
-  run->add_option("--trigger", pipeline.trigger,
-                  "for every stream: once, availableNow, continuous, or an interval such "
-                  "as '10 seconds'");
-
-  mssql_cdc::cli::SimulateArguments simulate;
-  CLI::App* simulating = app.add_subcommand(
-      "simulate", "serve a simulated SQL Server with CDC, for tests and trials");
-  simulating->add_option("--state", simulate.state_dir, "where it keeps its databases")
-      ->required();
-  simulating->add_option("--bind", simulate.bind, "the address to listen on");
-  simulating->add_option("--port", simulate.port, "the TCP port; 0: any that is free");
-  simulating->add_option("--seed", simulate.seed, "reproduces LSNs and identifiers");
-  simulating->add_option("--init", simulate.init_file, "T-SQL to run first, in a new state");
-  simulating->add_flag("--shop", simulate.shop, "make the sample shop, in a new state");
-  simulating->add_option("--capture-interval", simulate.capture_interval_ms,
-                         "milliseconds between runs of the capture job; 0: only sys.sp_cdc_scan "
-                         "captures");
-
-  mssql_cdc::cli::DemoArguments demo;
-  CLI::App* showing = app.add_subcommand(
-      "demo", "snapshot and stream a sample shop from the built-in simulator, with a crash "
-              "in the middle");
-  showing->add_option("--dir", demo.dir, "an empty or new folder for the lake and the state");
-  showing->add_option("--transactions", demo.transaction_count,
-                      "how many transactions the shop's writer makes");
-  showing->add_flag("--hold", demo.hold,
-                    "at the end go on serving the shop until standard input ends");
+  AddPipelineFile(check, &pipeline);
+  SimulateArguments simulate;
+  CLI::App* simulating = AddSimulate(&app, &simulate);
+  DemoArguments demo;
+  AddDemo(&app, &demo);
 
   try {
     app.parse(argc, argv);

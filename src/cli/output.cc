@@ -77,8 +77,8 @@ void Output::Event(std::string_view stream, std::string_view event,
   if (!stream.empty()) json["stream"] = stream;
   json["event"] = event;
   for (const Field& field : fields) {
-    json[field.name] = field.quoted ? Json(field.value)
-                                    : Json::parse(field.value, nullptr, false);
+    json[field.name] =
+        field.quoted ? Json(field.value) : Json::parse(field.value, nullptr, false);
   }
   Line(stdout, Dump(json));
 }

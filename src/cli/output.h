@@ -16,13 +16,14 @@ namespace mssql_cdc::cli {
 
 enum class LogForm : std::uint8_t { kText, kJson };
 
-// The exit code for the remedy of `error`: 75 retry, 78 reconfigure, 65 reseed, 70 report
-// (the names sysexits.h gives them: EX_TEMPFAIL, EX_CONFIG, EX_DATAERR, EX_SOFTWARE).
+// The exit code for the remedy of `error`: 75 retry, 78 reconfigure, 65 reseed, 70
+// report (the names sysexits.h gives them: EX_TEMPFAIL, EX_CONFIG, EX_DATAERR,
+// EX_SOFTWARE).
 int ExitCodeOf(const Error& error);
 inline constexpr int kExitUsage = 64;
 
-// Writes to stdout (events) and stderr (warnings and errors), one whole line a call, from
-// any thread.
+// Writes to stdout (events) and stderr (warnings and errors), one whole line a call,
+// from any thread.
 class Output {
  public:
   Output(LogForm form, Clock& clock) : form_(form), clock_(clock) {}

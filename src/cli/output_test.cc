@@ -41,10 +41,11 @@ TEST(Output, AFailureSaysWhatToDo) {
   Output output(LogForm::kText, clock);
   testing::internal::CaptureStderr();
   output.Failure("orders", Error(ErrorId::kDataLoss).With("capture_instance", "dbo_o"));
-  EXPECT_EQ(testing::internal::GetCapturedStderr(),
-            "orders: error: MC3001 DataLoss: changes were removed before they were read "
-            "(capture_instance=dbo_o)\n  what to do: take a new snapshot: the source no "
-            "longer has the changes (docs/errors.md, MC3001)\n");
+  EXPECT_EQ(
+      testing::internal::GetCapturedStderr(),
+      "orders: error: MC3001 DataLoss: changes were removed before they were read "
+      "(capture_instance=dbo_o)\n  what to do: take a new snapshot: the source no "
+      "longer has the changes (docs/errors.md, MC3001)\n");
 }
 
 }  // namespace

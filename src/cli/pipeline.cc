@@ -1,15 +1,14 @@
 #include "cli/pipeline.h"
 
+#include <fmt/format.h>
+#include <pthread.h>
+
 #include <csignal>
 #include <functional>
 #include <memory>
 #include <set>
 #include <thread>
 #include <vector>
-
-#include <pthread.h>
-
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "cli/config.h"
@@ -40,9 +39,10 @@ Result<Prepared> PrepareStream(const PipelineFile& file, const StreamSettings& s
   TRY_ASSIGN(runtime::ParsedOptions parsed,
              runtime::ParseStreamOptions(settings.options, file.catalog));
   for (const auto& [name, nearest] : parsed.unknown) {
-    output.Warning(parsed.config.app_id,
-                   fmt::format("{} is not a known option and is ignored{}", name,
-                               nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+    output.Warning(
+        parsed.config.app_id,
+        fmt::format("{} is not a known option and is ignored{}", name,
+                    nearest.empty() ? "" : "; did you mean " + nearest + "?"));
   }
   TRY_ASSIGN(sqlserver::ConnectOptions connect,
              runtime::ParseConnection(settings.options, settings.password,
@@ -81,7 +81,8 @@ Status CheckDistinct(const std::vector<Prepared>& streams) {
   return Unit{};
 }
 
-Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments, Output& output) {
+Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments,
+                                      Output& output) {
   const Surroundings surroundings = RealSurroundings();
   const auto text = surroundings.read_file(arguments.file);
   if (!text.ok()) {
@@ -115,8 +116,8 @@ struct Running {
   std::optional<Error> failure;
 };
 
-// Blocks SIGINT and SIGTERM in every thread made from now on and waits for them in one of
-// its own; the first one stops the streams.
+// Blocks SIGINT and SIGTERM in every thread made from now on and waits for them in one
+// of its own; the first one stops the streams.
 class StopSignals {
  public:
   StopSignals() {
@@ -163,7 +164,8 @@ int RunPipeline(const PipelineArguments& arguments) {
   for (std::size_t i = 0; i < streams.size(); ++i) {
     const Prepared& from = prepared.value()[i];
     Running& to = streams[i];
-    to.sessions = std::make_unique<runtime::ServerSessions>(from.connect, dialer, clock);
+    to.sessions =
+        std::make_unique<runtime::ServerSessions>(from.connect, dialer, clock);
     to.progress = std::make_unique<Progress>(from.config.app_id, output, clock);
     const runtime::StreamParts parts{
         .sessions = to.sessions.get(),

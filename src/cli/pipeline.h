@@ -16,12 +16,13 @@ struct PipelineArguments {
   LogForm log = LogForm::kText;
 };
 
-// Runs every stream until its trigger ends it, a signal (SIGINT, SIGTERM) stops it or it
-// fails. A stream that fails does not stop the others. Returns the exit code: 0, or that
-// of the first failure.
+// Runs every stream until its trigger ends it, a signal (SIGINT, SIGTERM) stops it or
+// it fails. A stream that fails does not stop the others. Returns the exit code: 0, or
+// that of the first failure.
 int RunPipeline(const PipelineArguments& arguments);
 
-// Parses, connects, and says what a run would do. Writes nothing. Returns the exit code.
+// Parses, connects, and says what a run would do. Writes nothing. Returns the exit
+// code.
 int CheckPipeline(const PipelineArguments& arguments);
 
 }  // namespace mssql_cdc::cli

@@ -34,22 +34,24 @@ void Progress::OnSnapshotProgress(const runtime::SnapshotProgress& progress) {
     if (now - last_progress_ns_ < 1'000'000'000) return;
     last_progress_ns_ = now;
   }
-  output_.Event(name_, "snapshot_progress",
-                fmt::format("snapshot: {} rows, {}, {} of {} ranges, {}",
-                            Grouped(progress.row_count), SizeText(progress.size_bytes),
-                            progress.range_done_count, progress.range_count,
-                            Duration(progress.elapsed_ms)),
-                {Number("rows", progress.row_count), Number("bytes", progress.size_bytes),
-                 Number("ranges_done", progress.range_done_count),
-                 Number("ranges", progress.range_count),
-                 Number("elapsed_ms", progress.elapsed_ms)});
+  output_.Event(
+      name_, "snapshot_progress",
+      fmt::format("snapshot: {} rows, {}, {} of {} ranges, {}",
+                  Grouped(progress.row_count), SizeText(progress.size_bytes),
+                  progress.range_done_count, progress.range_count,
+                  Duration(progress.elapsed_ms)),
+      {Number("rows", progress.row_count), Number("bytes", progress.size_bytes),
+       Number("ranges_done", progress.range_done_count),
+       Number("ranges", progress.range_count),
+       Number("elapsed_ms", progress.elapsed_ms)});
 }
 
 void Progress::OnSnapshotDone(const runtime::SnapshotSummary& summary) {
   const std::string text =
       summary.row_count
           ? fmt::format("snapshot: {} rows at {} in {}", Grouped(*summary.row_count),
-                        At(summary.lsn, summary.commit_ts), Duration(summary.elapsed_ms))
+                        At(summary.lsn, summary.commit_ts),
+                        Duration(summary.elapsed_ms))
           : fmt::format("snapshot: already in the target, at {}",
                         At(summary.lsn, summary.commit_ts));
   Field rows{"rows", "null", false};

@@ -1,10 +1,10 @@
 #include "cli/simulate.h"
 
+#include <fmt/format.h>
+
 #include <csignal>
 #include <cstdio>
 #include <random>
-
-#include <fmt/format.h>
 
 #include "base/clock.h"
 #include "cli/config.h"
@@ -62,6 +62,7 @@ int Simulate(const SimulateArguments& arguments) {
   options.port = arguments.port;
   options.seed = arguments.seed;
   options.capture_interval_ms = arguments.capture_interval_ms;
+  options.max_text_repl_size_bytes = arguments.max_text_repl_size_bytes;
   options.password = Secret(password);
   auto host = SimulatorHost::Start(options);
   if (!host.ok()) {

@@ -16,6 +16,7 @@ struct SimulateArguments {
   std::optional<std::string> init_file;
   bool shop = false;
   std::int64_t capture_interval_ms = 0;
+  std::int64_t max_text_repl_size_bytes = 65536;
 };
 
 // The environment variable with the password of the administrator sa. Without it the

@@ -22,8 +22,11 @@ Result<SimulatorHost> SimulatorHost::Start(const HostOptions& options) {
   engine_options.state_directory = options.state_dir;
   engine_options.seed = options.seed;
   engine_options.capture_interval_ms = options.capture_interval_ms;
-  engine_options.logins.push_back(
-      {.name = "sa", .password = options.password, .admin = true, .default_database = ""});
+  engine_options.max_text_repl_size_bytes = options.max_text_repl_size_bytes;
+  engine_options.logins.push_back({.name = "sa",
+                                   .password = options.password,
+                                   .admin = true,
+                                   .default_database = ""});
   TRY_ASSIGN(host.engine, sim::SimEngine::Open(std::move(engine_options)));
 
   sim::wire::ServerOptions server_options;

@@ -19,6 +19,7 @@ struct HostOptions {
   std::uint16_t port = 0;  // 0: any that is free.
   std::uint64_t seed = 1;
   std::int64_t capture_interval_ms = 0;
+  std::int64_t max_text_repl_size_bytes = 65536;
   Secret password;  // Of sa.
 };
 

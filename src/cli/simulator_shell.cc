@@ -13,7 +13,9 @@ class FirstError final : public sim::ReplySink {
  public:
   bool Columns(const std::vector<sim::ResultColumn>&) override { return true; }
   bool Row(const std::vector<sim::Value>&) override { return true; }
-  bool StatementDone(std::optional<std::uint64_t>, std::uint16_t) override { return true; }
+  bool StatementDone(std::optional<std::uint64_t>, std::uint16_t) override {
+    return true;
+  }
   bool SendMessage(const sim::Message& message) override {
     if (message.severity > 10 && !error_) error_ = message;
     return true;
@@ -22,7 +24,8 @@ class FirstError final : public sim::ReplySink {
   bool TransactionBegan(std::uint64_t) override { return true; }
   bool TransactionEnded(std::uint64_t, bool) override { return true; }
   bool ReturnStatus(std::int32_t) override { return true; }
-  bool ReturnValue(const std::string&, const sim::SqlType&, const sim::Value&) override {
+  bool ReturnValue(const std::string&, const sim::SqlType&,
+                   const sim::Value&) override {
     return true;
   }
 
@@ -71,8 +74,9 @@ Result<SimulatorShell> SimulatorShell::Open(std::shared_ptr<sim::Engine> engine,
   if (const auto* failure = std::get_if<sim::LoginFailure>(&login)) {
     return Refused(failure->message);
   }
-  return SimulatorShell(std::move(engine),
-                        std::get<std::unique_ptr<sim::EngineSession>>(std::move(login)));
+  return SimulatorShell(
+      std::move(engine),
+      std::get<std::unique_ptr<sim::EngineSession>>(std::move(login)));
 }
 
 Status SimulatorShell::Run(const std::string& batch) {

@@ -15,7 +15,8 @@ class SimulatorShell {
  public:
   // Errors: SimulatorFailed if the login is refused.
   static Result<SimulatorShell> Open(std::shared_ptr<sim::Engine> engine,
-                                     const std::string& user, const std::string& password);
+                                     const std::string& user,
+                                     const std::string& password);
 
   // Runs one batch. Errors: SimulatorFailed with the first message of severity above 10
   // (facts number, message, line).

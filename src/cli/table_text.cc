@@ -1,8 +1,8 @@
 #include "cli/table_text.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "base/text.h"
 
@@ -15,7 +15,8 @@ using columns::Kind;
 template <typename T>
 T At(const columns::Buffer& buffer, std::int64_t row) {
   T value;
-  std::memcpy(&value, buffer.data() + static_cast<std::size_t>(row) * sizeof(T), sizeof(T));
+  std::memcpy(&value, buffer.data() + static_cast<std::size_t>(row) * sizeof(T),
+              sizeof(T));
   return value;
 }
 

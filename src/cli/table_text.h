@@ -15,8 +15,8 @@ namespace mssql_cdc::cli {
 // 8601, binary as 0x.., absent as NULL. Requires 0 <= row < column.row_count.
 std::string CellText(const columns::Column& column, std::int64_t row);
 
-// `names` and rows in aligned columns, each cell cut to `width_max` characters. Every row
-// has as many cells as there are names.
+// `names` and rows in aligned columns, each cell cut to `width_max` characters. Every
+// row has as many cells as there are names.
 std::string TableText(const std::vector<std::string>& names,
                       const std::vector<std::vector<std::string>>& rows,
                       std::size_t width_max);

@@ -157,11 +157,12 @@ def seeded_kills(args, simulator: Simulator, work: pathlib.Path, tally: Tally) -
 
     def go() -> None:
         nonlocal killed
-        # The snapshot must be that of `snapshot`: nothing is written before it is taken.
-        while not (pipeline.folder / "checkpoint" / "commits" / "0").exists():
-            killed += kill_after(pipeline.start(), dice.random() * 0.25)
+        # The snapshot must be that of `snapshot`: nothing is written before a run is whole.
+        while kill_after(pipeline.start(), dice.random() * 0.1):
+            killed += 1
             if killed > args.kills // 4:
                 pipeline.finish()
+                break
         while killed < args.kills:
             for _ in range(dice.randrange(1, 40)):
                 simulator.run(history.transaction())
