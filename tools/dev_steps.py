@@ -104,6 +104,8 @@ STEPS = [
          counted(ROOT / "tests/peers/peers.py", "--program", PROGRAM)),
     Step("values", "every type through the product into Delta",
          counted(ROOT / "tests/values/check_values.py", "--program", PROGRAM)),
+    Step("tables", "bronze and facts as other programs rely on them",
+         counted(ROOT / "tests/tables/check_tables.py", "--program", PROGRAM)),
     Step("delta", "the lake's tables in other people's readers",
          counted(ROOT / "tests/delta/check_lake.py",
                  dev_paths.program("tests/write_tables"))),

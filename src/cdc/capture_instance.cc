@@ -14,7 +14,7 @@ namespace {
 Result<std::string> NeededText(const RowView& row, std::string_view column) {
   TRY_ASSIGN(std::optional<std::string> text, row.Text(column));
   if (!text) {
-    return Error(ErrorId::kInternalError)
+    return Error(ErrorId::kTdsMalformed)
         .With("reason", "an answer has NULL where a name belongs")
         .With("column", std::string(column));
   }

@@ -100,7 +100,7 @@ TEST(ReadCapturedColumns, ComeInCaptureOrder) {
   EXPECT_EQ(read.value()[0].precision, 18);
   EXPECT_EQ(read.value()[0].scale, std::nullopt);
   // An answer to another question is noticed, not misread.
-  EXPECT_EQ(ReadInstances(batch).error().id(), ErrorId::kInternalError);
+  EXPECT_EQ(ReadInstances(batch).error().id(), ErrorId::kTdsMalformed);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ bool IsNull(const columns::Column& column, std::int64_t row) {
 }
 
 Error WrongKind(const columns::Column& column) {
-  return Error(ErrorId::kInternalError)
+  return Error(ErrorId::kTdsMalformed)
       .With("reason", "an answer has a column of another type than expected")
       .With("type", columns::DeltaTypeName(column.type));
 }
@@ -43,7 +43,7 @@ Result<std::size_t> ColumnIndex(const columns::Schema& schema, std::string_view 
   for (std::size_t i = 0; i < schema.fields.size(); ++i) {
     if (EqualsIgnoringAsciiCase(schema.fields[i].name, name)) return i;
   }
-  return Error(ErrorId::kInternalError)
+  return Error(ErrorId::kTdsMalformed)
       .With("reason", "an answer lacks a column")
       .With("column", std::string(name));
 }

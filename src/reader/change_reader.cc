@@ -18,7 +18,7 @@ using columns::RecordBatch;
 using columns::SchemaPtr;
 
 Error OutOfOrder(const ChangePlan& plan) {
-  return Error(ErrorId::kInternalError)
+  return Error(ErrorId::kTdsMalformed)
       .With("reason", "changes came out of order or from outside the window")
       .With("capture_instance", plan.capture_instance)
       .With("after", plan.window.after.Text())
@@ -29,7 +29,7 @@ Error OutOfOrder(const ChangePlan& plan) {
 Result<std::vector<RecordBatch>> NextSmallSet(sqlserver::Reply& reply) {
   TRY_ASSIGN(const std::optional<SchemaPtr> schema, reply.NextResult());
   if (!schema) {
-    return Error(ErrorId::kInternalError).With("reason", "an answer is incomplete");
+    return Error(ErrorId::kTdsMalformed).With("reason", "an answer is incomplete");
   }
   std::vector<RecordBatch> batches;
   while (true) {
@@ -44,7 +44,7 @@ Result<std::vector<RecordBatch>> NextSmallSet(sqlserver::Reply& reply) {
 Status CheckTypes(const std::string& capture_instance, const columns::Schema& got,
                   std::size_t first, const std::vector<columns::Field>& expected) {
   if (got.fields.size() != first + expected.size()) {
-    return Error(ErrorId::kInternalError).With("reason", "an answer lacks columns");
+    return Error(ErrorId::kTdsMalformed).With("reason", "an answer lacks columns");
   }
   for (std::size_t i = 0; i < expected.size(); ++i) {
     const columns::Type& found = got.fields[first + i].type;
@@ -125,7 +125,7 @@ Status ChangeReader::Start() {
   TRY_ASSIGN(reply_, session_.Execute(sqlserver::ReadChanges(question), plan_.limits));
   TRY_ASSIGN(const std::optional<SchemaPtr> got, reply_->NextResult());
   if (!got) {
-    return Error(ErrorId::kInternalError).With("reason", "a read has no result set");
+    return Error(ErrorId::kTdsMalformed).With("reason", "a read has no result set");
   }
   return CheckTypes(plan_.capture_instance, **got, plan_.command_id ? 5 : 4,
                     plan_.columns);
@@ -172,7 +172,7 @@ Result<RecordBatch> ChangeReader::Shape(RecordBatch rows) {
 Status ChangeReader::Count(const RecordBatch& rows) {
   const columns::Column& operation = *rows.columns[2];
   if (operation.type.kind != Kind::kInt32 || operation.null_count != 0) {
-    return Error(ErrorId::kInternalError).With("reason", "an operation is no int");
+    return Error(ErrorId::kTdsMalformed).With("reason", "an operation is no int");
   }
   const auto* operations =
       reinterpret_cast<const std::int32_t*>(operation.values.data());
@@ -180,7 +180,7 @@ Status ChangeReader::Count(const RecordBatch& rows) {
   for (std::int64_t i = 0; i < rows.row_count; ++i) {
     const std::int32_t number = operations[i];
     if (number < 1 || number > 4) {
-      return Error(ErrorId::kInternalError)
+      return Error(ErrorId::kTdsMalformed)
           .With("reason", "a change has an unknown operation")
           .With("operation", std::to_string(number));
     }

@@ -135,7 +135,7 @@ Result<LsnColumn> LsnTexts(const Column& binary) {
     ten_each = offsets[i + 1] - offsets[i] == static_cast<std::int32_t>(kLsnSizeBytes);
   }
   if (!ten_each) {
-    return Error(ErrorId::kInternalError)
+    return Error(ErrorId::kTdsMalformed)
         .With("reason", "a log position is not binary(10)");
   }
 
@@ -170,7 +170,7 @@ cdc::Lsn LsnAt(const Column& binary, std::int64_t row) {
 Result<CommitTimes> CommitTimesUtc(const Column& server_times,
                                    const cdc::CommitClock& clock) {
   if (server_times.type.kind != Kind::kTimestampNtz || server_times.null_count != 0) {
-    return Error(ErrorId::kInternalError)
+    return Error(ErrorId::kTdsMalformed)
         .With("reason", "a commit time is no datetime");
   }
   CommitTimes times;

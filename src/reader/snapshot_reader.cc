@@ -97,7 +97,7 @@ Status SnapshotReader::Start() {
              session_->Execute(sqlserver::ReadSnapshot(question), plan_.limits));
   TRY_ASSIGN(const std::optional<SchemaPtr> got, reply_->NextResult());
   if (!got) {
-    return Error(ErrorId::kInternalError).With("reason", "a read has no result set");
+    return Error(ErrorId::kTdsMalformed).With("reason", "a read has no result set");
   }
   return CheckTypes(plan_.capture_instance, **got, 0, expected);
 }
