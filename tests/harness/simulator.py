@@ -16,8 +16,8 @@ class Simulator:
 
     With MSSQL_CDC_TEST_SERVER set (host:port; login MSSQL_CDC_TEST_USER, password
     MSSQL_CDC_TEST_PASSWORD) it is that server instead, and nothing is started. `encryption`
-    is what a connection string needs to trust it: MSSQL_CDC_TEST_ENCRYPTION, or the
-    simulator's own certificate authority.
+    is what a connection string needs to trust it: the authority's file MSSQL_CDC_TEST_CA,
+    or the simulator's own.
     """
 
     def __init__(self, program: pathlib.Path, folder: pathlib.Path, *arguments: str) -> None:
@@ -29,7 +29,8 @@ class Simulator:
             self.port = int(port)
             self.user = os.environ.get("MSSQL_CDC_TEST_USER", "sa")
             self.password = os.environ["MSSQL_CDC_TEST_PASSWORD"]
-            self.encryption = os.environ.get("MSSQL_CDC_TEST_ENCRYPTION", "Encrypt=yes")
+            authority = os.environ.get("MSSQL_CDC_TEST_CA")
+            self.encryption = "Encrypt=yes" + (f";CAFile={authority}" if authority else "")
         else:
             self.encryption = f"Encrypt=optional;CAFile={folder}/state/certificates/ca.pem"
             self._start(program, folder, arguments)
