@@ -5,12 +5,15 @@
 #include <cstdlib>
 #include <new>
 
+#include "columns/block_pool.h"
+
 namespace mssql_cdc::columns {
 namespace {
 
-// Below it the heap hands freed buffers to the next batch without page faults; from it
-// on, copying while growing would cost more than the faults.
-constexpr std::size_t kMappedSizeBytesMin = 16u << 20;
+// Up to it freed buffers go to the next batch without page faults; beyond it, copying
+// while growing would cost more than the faults. A size that blocks are kept by, so
+// that no block is larger.
+constexpr std::size_t kBlockSizeBytesMax = 16u << 20;
 constexpr std::size_t kPageSizeBytes = 4096;
 constexpr std::size_t kLineSizeBytes = 64;
 
@@ -25,33 +28,21 @@ std::uint8_t* MapPages(std::size_t count) {
   return static_cast<std::uint8_t*>(pages);
 }
 
-// 0, 64, ... 4032 in turn, for buffers that are worth it.
-std::size_t NextSkew(std::size_t count) {
-  if (count < kPageSizeBytes) return 0;
-  thread_local std::size_t turn = 0;
-  turn = (turn + 1) % (kPageSizeBytes / kLineSizeBytes);
-  return turn * kLineSizeBytes;
-}
-
 }  // namespace
 
 void Buffer::Grow(std::size_t count) {
   std::size_t grown = capacity_ + capacity_ / 2;
   if (grown < count) grown = count;
-  if (grown < kMappedSizeBytesMin) {
-    grown = RoundUp(grown, kLineSizeBytes);
-    const std::size_t skew = NextSkew(grown);
-    auto* block =
-        static_cast<std::uint8_t*>(std::aligned_alloc(kLineSizeBytes, grown + skew));
-    if (block == nullptr) throw std::bad_alloc();
-    std::uint8_t* bytes = block + skew;
-    if (capacity_ != 0) std::memcpy(bytes, bytes_, capacity_);
+  if (grown <= kBlockSizeBytesMax) {
+    const Block block = TakeBlock(RoundUp(grown, kLineSizeBytes));
+    if (capacity_ != 0) std::memcpy(block.bytes, bytes_, capacity_);
     FreeHeap();
-    bytes_ = bytes;
-    skew_ = skew;
+    bytes_ = block.bytes;
+    grown = block.size_bytes;
+    skew_ = block.skew;
   } else {
     grown = RoundUp(grown, kPageSizeBytes);
-    if (capacity_ >= kMappedSizeBytesMin) {
+    if (capacity_ > kBlockSizeBytesMax) {
       void* moved = mremap(bytes_, capacity_, grown, MREMAP_MAYMOVE);
       if (moved == MAP_FAILED) throw std::bad_alloc();
       bytes_ = static_cast<std::uint8_t*>(moved);
@@ -66,12 +57,12 @@ void Buffer::Grow(std::size_t count) {
 }
 
 void Buffer::FreeHeap() {
-  if (bytes_ != nullptr) std::free(bytes_ - skew_);
+  if (bytes_ != nullptr) GiveBlock({bytes_, capacity_, skew_});
   skew_ = 0;
 }
 
 void Buffer::Free() {
-  if (capacity_ >= kMappedSizeBytesMin) {
+  if (capacity_ > kBlockSizeBytesMax) {
     munmap(bytes_, capacity_);
   } else {
     FreeHeap();

@@ -59,11 +59,8 @@ class Buffer {
 
   std::uint8_t* bytes_ = nullptr;
   std::size_t size_ = 0;
-  std::size_t capacity_ = 0;  // From kMappedSizeBytesMin on: mapped pages, else heap.
-  // Of the heap: bytes between the allocation and bytes_. The columns of a batch are
-  // written side by side; were all of them at the same place within a page, they would
-  // fight for the same few lines of the cache.
-  std::size_t skew_ = 0;
+  std::size_t capacity_ = 0;  // Beyond kBlockSizeBytesMax mapped pages, else a Block.
+  std::size_t skew_ = 0;      // Of a block: Block::skew.
 };
 
 }  // namespace mssql_cdc::columns
