@@ -42,7 +42,7 @@ struct Changes {
       value.held = Utf16(written);
       return value;
     };
-    TextSink sink;
+    ReplyLog sink;
     interpreter.ExecuteSql(
         sql,
         {{"@P1", NVarCharType(22), text("0x00000000000000000002"), false},

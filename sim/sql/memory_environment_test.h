@@ -261,7 +261,7 @@ class MemoryEnvironment final : public Environment {
 
 // "int,varchar(3) = 1|abc;2|NULL" for a result, "!207@1" for an error and its line,
 // "#3" for a count, "'text'" for an informational message.
-class TextSink final : public ReplySink {
+class ReplyLog final : public ReplySink {
  public:
   bool Columns(const std::vector<ResultColumn>& columns) override {
     Space();

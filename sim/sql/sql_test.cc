@@ -42,7 +42,7 @@ struct Fixture {
     environment.Add("empty", {{"id", TypeOf(TypeId::kInt), true, false, false, false}});
   }
   std::string Run(const std::string& sql) {
-    TextSink sink;
+    ReplyLog sink;
     interpreter.Batch(sql, sink);
     return sink.text;
   }
@@ -386,7 +386,7 @@ TEST(SqlText, AConversionErrorInTryDoomsTheTransaction) {
 
 TEST(SqlText, ParametersAndOutputsOfExecuteSql) {
   Fixture fixture;
-  TextSink sink;
+  ReplyLog sink;
   std::vector<BoundParameter> parameters;
   parameters.push_back({"@P1", TypeOf(TypeId::kInt), Int(2), false});
   parameters.push_back({"@o", TypeOf(TypeId::kInt), Value(), true});
