@@ -59,7 +59,8 @@ Result<Prepared> PrepareStream(const PipelineFile& file, const StreamSettings& s
   return prepared;
 }
 
-// Two streams of one file must not share a checkpoint or an app_id in one table.
+// Two streams of one file must not share a checkpoint, nor an app_id in one table:
+// their batches would be taken for each other's.
 Status CheckDistinct(const std::vector<Prepared>& streams) {
   std::set<std::string> checkpoints;
   std::set<std::string> writers;
@@ -71,11 +72,14 @@ Status CheckDistinct(const std::vector<Prepared>& streams) {
           .With("value", config.checkpoint)
           .With("with", "another stream's");
     }
-    if (!writers.insert(config.app_id + '\n' + config.target_location).second) {
+    for (const std::string& table : {config.target_location, config.facts_location}) {
+      if (table.empty()) continue;
+      if (writers.insert(config.app_id + '\n' + table).second) continue;
       return Error(ErrorId::kOptionsClash)
           .With("option", "app_id")
           .With("value", config.app_id)
-          .With("with", "another stream's in the same target");
+          .With("with", "another stream's in the same table")
+          .With("table", table);
     }
   }
   return Unit{};

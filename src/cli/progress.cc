@@ -91,6 +91,9 @@ void Progress::OnBatchDone(const runtime::BatchSummary& summary) {
 }
 
 void Progress::OnIdle(const runtime::IdleSummary& summary) {
+  // Polling backs off: a wait this long means that nothing came for some seconds.
+  constexpr std::int64_t kQuietWaitMs = 1000;
+  if (summary.wait_ms < kQuietWaitMs) return;
   {
     const std::lock_guard lock(mutex_);
     if (idle_lsn_ == summary.lsn) return;
