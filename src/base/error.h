@@ -72,6 +72,7 @@ namespace mssql_cdc {
   ROW(5005, SnapshotModeLocked, Reconfigure,                                         \
       "a snapshot of the other mode is already open")                                \
   ROW(5006, Stopped, Retry, "the run was stopped before it was complete")            \
+  ROW(5007, TargetLost, Reseed, "the target table no longer has what was streamed")  \
   ROW(6001, ConfigUnreadable, Reconfigure, "the configuration file cannot be read")  \
   ROW(6002, OptionInvalid, Reconfigure, "an option's value is not allowed")          \
   ROW(6003, OptionMissing, Reconfigure, "a required option is missing")              \

@@ -92,6 +92,16 @@ Result<BatchOutcome> BatchWriter::Write(const BatchTask& task,
   return outcome;
 }
 
+Status BatchWriter::CheckIsNew(std::int64_t batch_id) {
+  if (tables_known_ || context_.config.facts_table) return Unit{};
+  TRY_ASSIGN(const std::optional<std::int64_t> recorded,
+             context_.lake.LastTxn(context_.config.target_location, context_.sink_id));
+  if (!recorded || *recorded < batch_id) return Unit{};
+  return Error(ErrorId::kCheckpointRewound)
+      .With("batch_id", std::to_string(batch_id))
+      .With("recorded", std::to_string(*recorded));
+}
+
 Result<pipeline::SinkWork> BatchWriter::PlanWork(std::int64_t batch_id,
                                                  const cdc::Offset& end) {
   pipeline::SinkFacts facts;
@@ -110,12 +120,13 @@ Result<pipeline::SinkWork> BatchWriter::PlanWork(std::int64_t batch_id,
   return work;
 }
 
-// A batch that the tables already hold must end where theirs ended. Otherwise this is
-// another batch under the same number, which a checkpoint deleted after its first batch
-// produces, and skipping it would lose its changes.
+// A batch that the tables already hold must be of this target and end where theirs
+// ended. Otherwise this is another batch under the same number, which a checkpoint
+// deleted after its first batch produces, or a second stream with this app_id, and
+// skipping it would lose its changes.
 Status BatchWriter::CheckRecordedEnd(std::int64_t batch_id, const cdc::Offset& end) {
   lake::ReadSpec spec;
-  spec.columns = {"batch_id", "end_lsn"};
+  spec.columns = {"batch_id", "target", "end_lsn"};
   spec.conditions = {{"app_id", lake::Condition::Operator::kEqual, context_.sink_id},
                      {"event", lake::Condition::Operator::kIsNull, ""}};
   TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
@@ -128,6 +139,13 @@ Status BatchWriter::CheckRecordedEnd(std::int64_t batch_id, const cdc::Offset& e
       TRY_ASSIGN(const std::optional<std::int64_t> recorded_id,
                  row.Integer("batch_id"));
       if (recorded_id != batch_id) continue;
+      TRY_ASSIGN(const std::optional<std::string> target, row.Text("target"));
+      if (target && *target != context_.config.target) {
+        return Error(ErrorId::kOptionsClash)
+            .With("option", "app_id")
+            .With("value", context_.config.app_id)
+            .With("with", "the stream into " + *target);
+      }
       TRY_ASSIGN(const std::optional<std::string> recorded_end, row.Text("end_lsn"));
       if (!recorded_end || *recorded_end == end.lsn.Text()) continue;
       return Error(ErrorId::kCheckpointRewound)

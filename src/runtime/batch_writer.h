@@ -38,6 +38,12 @@ class BatchWriter {
   // done. Errors: CheckpointRewound; the reader's; the lake's.
   Result<BatchOutcome> Write(const BatchTask& task, sqlserver::Session& session);
 
+  // Whether a batch that is about to begin may have that id. With a facts table Write
+  // finds out, by where the recorded batch ended; without one only the target's txn
+  // tells, and only before the checkpoint calls the batch begun. Errors:
+  // CheckpointRewound.
+  Status CheckIsNew(std::int64_t batch_id);
+
   // Forget what the tables are known to hold.
   void Forget() { tables_known_ = false; }
   // The session changed: its wait counter starts anew.

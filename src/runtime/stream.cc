@@ -56,6 +56,7 @@ class StreamImpl final : public Stream {
   }
 
   Status Prepare();
+  Status CheckTargetIsThere();
   Status DecideStart();
   Status Connect();
   Status Loop();
@@ -129,6 +130,7 @@ Status StreamImpl::Connect() {
 Status StreamImpl::Prepare() {
   TRY(Connect());
   lake::Lake& lake = context_.lake;
+  TRY(CheckTargetIsThere());
   TRY(EnsureTable(
       lake, config_.target_location, pipeline::TableKind::kBronze,
       pipeline::BronzeTable(context_.source.fields(), config_.include_command_id)));
@@ -143,6 +145,24 @@ Status StreamImpl::Prepare() {
   }
   prepared_ = true;
   return Unit{};
+}
+
+// A target that went away would be made anew and go on without its past, unseen.
+Status StreamImpl::CheckTargetIsThere() {
+  const CheckpointState& state = checkpoint_.state();
+  if (!state.position()) return Unit{};
+  TRY_ASSIGN(const std::optional<lake::TableState> target,
+             context_.lake.State(config_.target_location));
+  if (target) return Unit{};
+  bool had_rows = state.committed_batch_id.has_value();
+  if (!had_rows && config_.bootstrap) {
+    TRY_ASSIGN(had_rows, BootstrapIsRecorded(context_));
+  }
+  if (!had_rows) return Unit{};
+  return Error(ErrorId::kTargetLost)
+      .With("target", config_.target)
+      .With("location", config_.target_location)
+      .With("position", state.position()->lsn.Text());
 }
 
 Status StreamImpl::DecideStart() {
@@ -236,6 +256,7 @@ Result<StepResult> StreamImpl::Step() {
   if (is_replay) {
     task.end = *state.pending;
   } else {
+    TRY(writer_.CheckIsNew(task.batch_id));
     TRY(checkpoint_.Begin(task.end, clock_.NowUtcUs() / 1000));
   }
   TRY(RunBatch(task, begin_ns));

@@ -375,6 +375,54 @@ TEST_F(StreamTest, ACheckpointDeletedAfterItsFirstBatchIsNoReplay) {
   EXPECT_EQ(status.error().id(), ErrorId::kCheckpointRewound);
 }
 
+TEST_F(StreamTest, WithoutFactsADeletedCheckpointIsNoticedEveryTime) {
+  config_.facts_table.reset();
+  ASSERT_TRUE(Run().ok());
+  server_.Commit(11, {{2, 7, "g"}});
+  ASSERT_TRUE(Run().ok());
+  std::filesystem::remove_all(directory_);
+  server_.Commit(12, {{2, 8, "h"}});
+  for (int run = 0; run < 2; ++run) {
+    const Status status = Run();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().id(), ErrorId::kCheckpointRewound);
+  }
+}
+
+TEST_F(StreamTest, ADeletedTargetIsNotBegunAnew) {
+  for (const bool after_a_batch : {false, true}) {
+    SCOPED_TRACE(after_a_batch);
+    Fresh();
+    ASSERT_TRUE(Run().ok());
+    if (after_a_batch) {
+      server_.Commit(11, {{2, 7, "g"}});
+      ASSERT_TRUE(Run().ok());
+    }
+    config_.target_location = "lake/elsewhere";
+    const Status status = Run();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().id(), ErrorId::kTargetLost);
+    EXPECT_FALSE(memory_->State("lake/elsewhere").value().has_value());
+  }
+}
+
+TEST_F(StreamTest, AnotherTargetsStreamWithTheSameAppIdLosesNothingUnseen) {
+  ASSERT_TRUE(Run().ok());
+  const StreamConfig first = config_;
+  config_.target = config_.target_location = "lake/copy";
+  config_.checkpoint = directory_ + "/copy";
+  ASSERT_TRUE(Run().ok());
+  server_.Commit(11, {{2, 7, "g"}});
+  ASSERT_TRUE(Run().ok());
+  config_ = first;
+  for (int run = 0; run < 2; ++run) {
+    const Status status = Run();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().id(), ErrorId::kOptionsClash);
+    EXPECT_EQ(status.error().Fact("with"), "the stream into lake/copy");
+  }
+}
+
 TEST_F(StreamTest, ASecondOwnerOfACheckpointIsRefusedWithThePid) {
   ScriptedSessions sessions(server_);
   ManualClock clock(0);
