@@ -197,7 +197,13 @@ TEST(ReplyDecoder, ALargeValueCostsItsOwnSize) {
   ASSERT_NE(ready, nullptr);  // The batch has reached its size.
   EXPECT_EQ(ready->batch.columns[0]->values.size_bytes(), kSize);
   const auto grown_kib = static_cast<std::size_t>(after.ru_maxrss - before.ru_maxrss);
-  EXPECT_LT(grown_kib * 1024, kSize + kSize / 4);
+#if defined(__SANITIZE_ADDRESS__)
+  // Shadow memory, and freed blocks that the sanitizer keeps back.
+  constexpr std::size_t kAllowed = 2 * kSize;
+#else
+  constexpr std::size_t kAllowed = kSize + kSize / 4;
+#endif
+  EXPECT_LT(grown_kib * 1024, kAllowed);
 }
 
 TEST(Utf16Kernels, AllGiveWhatTheScalarOneGives) {
