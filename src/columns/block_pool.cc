@@ -93,8 +93,10 @@ Block TakeBlock(std::size_t size_bytes) {
   return Allocate(size.size_bytes, NextSkew());
 }
 
+void DropBlock(const Block& block) { std::free(block.bytes - block.skew); }
+
 void GiveBlock(const Block& block) {
-  if (!Keep(block)) std::free(block.bytes - block.skew);
+  if (!Keep(block)) DropBlock(block);
 }
 
 std::size_t KeptBlocksSizeBytes() {

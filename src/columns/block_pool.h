@@ -29,6 +29,10 @@ Block TakeBlock(std::size_t size_bytes);
 // Takes back what TakeBlock gave. From any thread, not necessarily the same.
 void GiveBlock(const Block& block);
 
+// As GiveBlock, to the heap: of a block that its buffer has outgrown, so that the next
+// batch will ask for a larger one.
+void DropBlock(const Block& block);
+
 // The bytes kept now, and how many there can be.
 std::size_t KeptBlocksSizeBytes();
 inline constexpr std::size_t kKeptBlocksSizeBytesMax = std::size_t{32} << 20;

@@ -35,8 +35,10 @@ void Buffer::Grow(std::size_t count) {
   if (grown < count) grown = count;
   if (grown <= kBlockSizeBytesMax) {
     const Block block = TakeBlock(RoundUp(grown, kLineSizeBytes));
-    if (capacity_ != 0) std::memcpy(block.bytes, bytes_, capacity_);
-    FreeHeap();
+    if (capacity_ != 0) {
+      std::memcpy(block.bytes, bytes_, capacity_);
+      DropBlock({bytes_, capacity_, skew_});
+    }
     bytes_ = block.bytes;
     grown = block.size_bytes;
     skew_ = block.skew;
@@ -48,24 +50,22 @@ void Buffer::Grow(std::size_t count) {
       bytes_ = static_cast<std::uint8_t*>(moved);
     } else {
       std::uint8_t* bytes = MapPages(grown);
-      if (capacity_ != 0) std::memcpy(bytes, bytes_, capacity_);
-      FreeHeap();
+      if (capacity_ != 0) {
+        std::memcpy(bytes, bytes_, capacity_);
+        DropBlock({bytes_, capacity_, skew_});
+      }
       bytes_ = bytes;
+      skew_ = 0;
     }
   }
   capacity_ = grown;
 }
 
-void Buffer::FreeHeap() {
-  if (bytes_ != nullptr) GiveBlock({bytes_, capacity_, skew_});
-  skew_ = 0;
-}
-
 void Buffer::Free() {
   if (capacity_ > kBlockSizeBytesMax) {
     munmap(bytes_, capacity_);
-  } else {
-    FreeHeap();
+  } else if (capacity_ != 0) {
+    GiveBlock({bytes_, capacity_, skew_});
   }
 }
 

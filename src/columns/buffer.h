@@ -55,7 +55,6 @@ class Buffer {
  private:
   void Grow(std::size_t count);
   void Free();
-  void FreeHeap();
 
   std::uint8_t* bytes_ = nullptr;
   std::size_t size_ = 0;

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 
 #include "base/check.h"
 #include "columns/batch.h"
@@ -15,6 +14,15 @@ bool HasOffsets(Kind kind) { return kind == Kind::kUtf8 || kind == Kind::kBinary
 
 std::size_t BitmapSizeBytes(std::int64_t row_count) {
   return static_cast<std::size_t>((row_count + 7) / 8);
+}
+
+// The bits that are 1. What the compiler has for it without an instruction set that
+// counts is a call of a function for every word.
+std::int64_t BitCount(std::uint64_t bits) {
+  bits -= bits >> 1 & 0x5555555555555555;
+  bits = (bits & 0x3333333333333333) + (bits >> 2 & 0x3333333333333333);
+  bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F;
+  return static_cast<std::int64_t>(bits * 0x0101010101010101 >> 56);
 }
 
 // Grows `bits` for `row_count` rows; the bytes gained are all `fill`.
@@ -172,12 +180,12 @@ Column ColumnAccess::Finish(ColumnBuilder& builder, std::int64_t row_count, Raw&
   for (; byte + 8 <= row_count / 8; byte += 8) {
     std::uint64_t word;
     std::memcpy(&word, raw.validity + byte, sizeof(word));
-    valid_count += word == ~std::uint64_t{0} ? 64 : std::popcount(word);
+    valid_count += word == ~std::uint64_t{0} ? 64 : BitCount(word);
   }
-  for (; byte < row_count / 8; ++byte) valid_count += std::popcount(raw.validity[byte]);
+  for (; byte < row_count / 8; ++byte) valid_count += BitCount(raw.validity[byte]);
   if (row_count % 8 != 0) {
     const unsigned last = raw.validity[row_count / 8] & ((1u << (row_count % 8)) - 1);
-    valid_count += std::popcount(last);
+    valid_count += BitCount(last);
   }
   builder.row_count_ = row_count;
   builder.null_count_ = row_count - valid_count;
