@@ -125,7 +125,8 @@ Result<std::optional<tds::ReplyEvent>> TdsSession::Decode(tds::ReplyDecoder& dec
   tds::PacketReader& reader = connection_.reader;
   while (true) {
     // Also without bytes: rows may wait in the decoder.
-    TRY_ASSIGN(tds::ReplyProgress progress, decoder.Consume(reader.Payload()));
+    TRY_ASSIGN(tds::ReplyProgress progress,
+               decoder.Consume(reader.Payload(), !reader.message_ended()));
     reader.Consume(progress.consumed);
     if (!std::holds_alternative<tds::NeedMore>(progress.event)) {
       return std::optional<tds::ReplyEvent>(std::move(progress.event));

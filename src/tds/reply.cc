@@ -20,8 +20,9 @@ class ReplyDecoder::Impl {
  public:
   explicit Impl(const ReplyLimits& limits) : limits_(limits) {}
 
-  Result<ReplyProgress> Consume(std::span<const std::uint8_t> payload) {
-    auto progress = Next(payload);
+  Result<ReplyProgress> Consume(std::span<const std::uint8_t> payload,
+                                bool more_follows) {
+    auto progress = Next(payload, more_follows);
     if (progress.ok()) offset_ += progress.value().consumed;
     return progress;
   }
@@ -31,13 +32,14 @@ class ReplyDecoder::Impl {
   }
 
  private:
-  Result<ReplyProgress> Next(std::span<const std::uint8_t> payload) {
+  Result<ReplyProgress> Next(std::span<const std::uint8_t> payload, bool more_follows) {
     std::size_t consumed = 0;
     if (rows_) {
-      TRY_ASSIGN(consumed, rows_->Decode(payload, offset_));
+      TRY_ASSIGN(consumed, rows_->Decode(payload, offset_, more_follows));
       if (rows_->batch_is_full()) {
         return ReplyProgress{consumed, BatchReady{rows_->TakeBatch()}};
       }
+      if (rows_->row_waits()) return ReplyProgress{consumed, NeedMore{}};
     }
     if (consumed == payload.size()) return ReplyProgress{consumed, NeedMore{}};
 
@@ -109,8 +111,9 @@ ReplyDecoder::~ReplyDecoder() = default;
 ReplyDecoder::ReplyDecoder(ReplyDecoder&&) noexcept = default;
 ReplyDecoder& ReplyDecoder::operator=(ReplyDecoder&&) noexcept = default;
 
-Result<ReplyProgress> ReplyDecoder::Consume(std::span<const std::uint8_t> payload) {
-  return impl_->Consume(payload);
+Result<ReplyProgress> ReplyDecoder::Consume(std::span<const std::uint8_t> payload,
+                                            bool more_follows) {
+  return impl_->Consume(payload, more_follows);
 }
 
 bool ReplyDecoder::at_boundary() const { return impl_->at_boundary(); }

@@ -8,7 +8,7 @@
 // How to drive it: hand Consume() the payload of each packet, in place (headers cut off
 // by giving one span per packet, no copy is needed). Drop `consumed` bytes, act on the
 // event, call again with the rest. On NeedMore keep the rest, if there is any (it is
-// the front of one token other than a row), and put the next payload behind it.
+// the front of one token, and small), and put the next payload behind it.
 //
 // Not its job: packets, what a token means for the session, when a reply ends. When the
 // message ends, at_boundary() must hold and nothing may be left unconsumed.
@@ -58,10 +58,13 @@ class ReplyDecoder {
   ReplyDecoder& operator=(ReplyDecoder&&) noexcept;
 
   // Decodes from the front of `payload` up to the next event. The bytes are only
-  // borrowed for the call. Errors: TdsMalformed (facts token, column, offset),
-  // TdsRefusedToken, TdsLimitExceeded, TdsUnsupportedType and TextUndecodable (fact
-  // column); after an error the decoder must not be used again.
-  Result<ReplyProgress> Consume(std::span<const std::uint8_t> payload);
+  // borrowed for the call. `more_follows`: the message does not end with them, so that
+  // a row they cut may be left in the rest instead of being taken in pieces. Errors:
+  // TdsMalformed (facts token, column, offset), TdsRefusedToken, TdsLimitExceeded,
+  // TdsUnsupportedType and TextUndecodable (fact column); after an error the decoder
+  // must not be used again.
+  Result<ReplyProgress> Consume(std::span<const std::uint8_t> payload,
+                                bool more_follows = false);
 
   // No row is half received and no received row is still to be handed on.
   bool at_boundary() const;

@@ -78,8 +78,17 @@ void RowDecoder::StopInRow(const RowCursor& cursor) {
   }
 }
 
+// Values of known size are written over as they are; bytes are appended.
+void RowDecoder::TakeBackRow() {
+  for (PlannedColumn& column : plan_.columns) {
+    if (column.raw.offsets == nullptr) continue;
+    column.raw.bytes_size = static_cast<std::size_t>(column.raw.offsets[row_]);
+  }
+}
+
 Result<std::size_t> RowDecoder::Decode(std::span<const std::uint8_t> payload,
-                                       std::uint64_t offset) {
+                                       std::uint64_t offset, bool more_follows) {
+  row_waits_ = false;
   payload_ = payload.data();
   payload_offset_ = offset;
   Input in{payload.data(), payload.data() + payload.size()};
@@ -92,17 +101,29 @@ Result<std::size_t> RowDecoder::Decode(std::span<const std::uint8_t> payload,
     batch_is_full_ = IsFull();
     const bool row_follows = in.size() != 0 && IsRowToken(*in.at);
     if (batch_is_full_ || !row_follows) break;
-    TRY(DecodeInPlace(in));
+    TRY(DecodeInPlace(in, more_follows));
+    if (row_waits_) break;
   }
   return static_cast<std::size_t>(in.at - payload.data());
 }
 
-Status RowDecoder::DecodeInPlace(Input& in) {
+Status RowDecoder::DecodeInPlace(Input& in, bool more_follows) {
   RowCursor cursor = PlanAhead(in);
   DecodeRows(plan_, cursor);
   row_ = cursor.row;
   in.at = cursor.at;
-  if (cursor.stop != RowStop::kBetweenRows) StopInRow(cursor);
+  const bool stopped_between = cursor.stop == RowStop::kBetweenRows;
+  // Either the bounds ended the loop, or the next row may not be all there.
+  const bool row_is_cut = stopped_between && cursor.row < cursor.row_end &&
+                          in.at < cursor.stop_at && IsRowToken(*in.at);
+  if (more_follows && (row_is_cut || cursor.stop == RowStop::kInsideRow) &&
+      static_cast<std::size_t>(in.end - cursor.row_at) <= kRowWaitsSizeBytesMax) {
+    TakeBackRow();
+    in.at = cursor.row_at;
+    row_waits_ = true;
+    return Unit{};
+  }
+  if (!stopped_between) StopInRow(cursor);
   switch (cursor.stop) {
     case RowStop::kInsideRow:
       break;
@@ -111,8 +132,7 @@ Status RowDecoder::DecodeInPlace(Input& in) {
     case RowStop::kNotText:
       return Annotated(Error(ErrorId::kTextUndecodable), in.at);
     case RowStop::kBetweenRows:
-      // Either the bounds ended the loop, or the next row may not be all there.
-      if (cursor.row < cursor.row_end && in.at < cursor.stop_at && IsRowToken(*in.at)) {
+      if (row_is_cut) {
         has_bitmap_ = *in.at == static_cast<std::uint8_t>(TokenId::kNbcRow);
         stage_ = has_bitmap_ ? Stage::kBitmap : Stage::kValue;
         column_ = 0;

@@ -1,8 +1,9 @@
 // Rows of one result set to record batches, from bytes that come in pieces.
 //
 // Whole rows are taken in place by the row loop (row_fast.h). The row that the bytes
-// end in is taken value by value: a short value waits in a small buffer until it is
-// whole, a long one goes into its column piece by piece.
+// end in is left to be given again along with more, if there is little of it; else it
+// is taken value by value: a short value waits in a small buffer until it is whole, a
+// long one goes into its column piece by piece.
 
 #pragma once
 
@@ -23,6 +24,9 @@
 
 namespace mssql_cdc::tds {
 
+// Taking a row value by value costs several times what decoding it again does.
+inline constexpr std::size_t kRowWaitsSizeBytesMax = 8192;
+
 class RowDecoder {
  public:
   RowDecoder(RowPlan plan, const ReplyLimits& limits);
@@ -31,12 +35,16 @@ class RowDecoder {
   bool in_row() const { return stage_ != Stage::kBetweenRows; }
   bool has_rows() const { return row_ != 0; }
   bool batch_is_full() const { return batch_is_full_; }
+  // The front of a row was left unconsumed.
+  bool row_waits() const { return row_waits_; }
 
   // Decodes from the front of `payload` until the batch is full, something other than a
   // row follows, or the bytes end; gives the bytes consumed. `offset` is where the
-  // payload stands in the reply, for errors. Requires !batch_is_full().
+  // payload stands in the reply, for errors. With `more_follows` what is left of the
+  // payload may be the front of a row, at most kRowWaitsSizeBytesMax of it.
+  // Requires !batch_is_full().
   Result<std::size_t> Decode(std::span<const std::uint8_t> payload,
-                             std::uint64_t offset);
+                             std::uint64_t offset, bool more_follows);
 
   // The whole rows so far. Requires !in_row().
   columns::RecordBatch TakeBatch();
@@ -62,11 +70,13 @@ class RowDecoder {
   bool IsFull() const;
   // How far the row loop may go from `in` on, with room for its rows.
   RowCursor PlanAhead(const Input& in);
-  // Runs the row loop, and begins the row that it had to leave.
-  Status DecodeInPlace(Input& in);
+  // Runs the row loop, and begins the row that it had to leave or lets it wait.
+  Status DecodeInPlace(Input& in, bool more_follows);
   std::size_t SizeBytes() const;
   void ReserveRows(std::size_t row_count);
   void StopInRow(const RowCursor& cursor);
+  // Takes back what the row loop wrote of the row it stopped in.
+  void TakeBackRow();
 
   // Takes up the row at hand. False: the bytes end inside it, all are consumed.
   Result<bool> ResumeRow(Input& in);
@@ -97,6 +107,7 @@ class RowDecoder {
   std::size_t row_capacity_ = 0;
   std::size_t row_capacity_first_;
   bool batch_is_full_ = false;
+  bool row_waits_ = false;
 
   Stage stage_ = Stage::kBetweenRows;
   bool has_bitmap_ = false;

@@ -277,12 +277,14 @@ void DecodeRows(RowPlan& plan, RowCursor& cursor) {
     }
     if (next == nullptr) [[unlikely]] {
       cursor.row = row;
+      cursor.row_at = at;
       return;
     }
     at = next;
     ++row;
   }
   cursor.at = at;
+  cursor.row_at = at;
   cursor.row = row;
 }
 

@@ -24,6 +24,7 @@ struct RowCursor {
   const std::uint8_t* stop_at = nullptr;  // No row begins here or later.
   std::size_t row = 0;                    // The row that is written next.
   std::size_t row_end = 0;                // Rows there is room for.
+  const std::uint8_t* row_at = nullptr;   // The token of the row it stopped at or in.
   // Of a stop inside a row.
   RowStop stop = RowStop::kBetweenRows;
   std::size_t column = 0;

@@ -70,7 +70,7 @@ class Feeder {
  public:
   explicit Feeder(ReplyLimits limits = {}) : decoder_(limits) {}
 
-  void Feed(std::span<const std::uint8_t> piece) {
+  void Feed(std::span<const std::uint8_t> piece, bool more_follows = false) {
     if (!outcome_.error.empty()) return;
     std::vector<std::uint8_t> bytes = std::move(tail_);
     tail_.clear();
@@ -78,7 +78,7 @@ class Feeder {
     const std::vector<std::uint8_t> exact(bytes.begin(), bytes.end());
     std::span<const std::uint8_t> payload(exact);
     while (true) {
-      auto progress = decoder_.Consume(payload);
+      auto progress = decoder_.Consume(payload, more_follows);
       if (!progress.ok()) {
         // How many rows came before it depends on the cuts.
         outcome_.error = ErrorLine(progress.error());
@@ -151,11 +151,30 @@ TEST_P(WireCases, IsTheSameCutInTwoAtEveryByte) {
   for (std::size_t cut = 0; cut <= size; ++cut) {
     const bool is_near_an_end = cut < 100 || cut + 100 > size;
     if (!is_near_an_end && cut % step != 0) continue;
-    SCOPED_TRACE(testing::Message() << "cut at byte " << cut);
-    Feeder feeder;
-    feeder.Feed(std::span(padded).first(cut));
-    feeder.Feed(std::span(padded).subspan(cut));
-    ASSERT_EQ(TextOf(feeder.outcome()), TextOf(Expected(case_)));
+    for (const bool more_follows : {false, true}) {
+      SCOPED_TRACE(testing::Message()
+                   << "cut at byte " << cut << (more_follows ? ", told" : ""));
+      Feeder feeder;
+      feeder.Feed(std::span(padded).first(cut), more_follows);
+      feeder.Feed(std::span(padded).subspan(cut));
+      ASSERT_EQ(TextOf(feeder.outcome()), TextOf(Expected(case_)));
+    }
+  }
+}
+
+TEST_P(WireCases, IsTheSameWhereRowsWaitToBeWhole) {
+  // Every piece is met by a row that waits and is decoded again.
+  constexpr std::size_t kPieceSize = 7;
+  for (const std::int64_t row_count_max : {std::int64_t{1}, kBatchRowCountDefault}) {
+    Feeder feeder(ReplyLimits{row_count_max, 1});
+    std::span<const std::uint8_t> rest(case_.wire);
+    while (!rest.empty()) {
+      const auto piece = rest.first(std::min(kPieceSize, rest.size()));
+      rest = rest.subspan(piece.size());
+      feeder.Feed(piece, !rest.empty());
+    }
+    EXPECT_EQ(TextOf(feeder.outcome()), TextOf(Expected(case_)));
+    EXPECT_TRUE(feeder.is_complete() || !case_.error.empty());
   }
 }
 
