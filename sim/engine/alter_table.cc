@@ -36,7 +36,7 @@ class AddedColumns {
  public:
   AddedColumns(Session& session, WriteTransaction& transaction, const TableMeta& old,
                const TableMeta& next)
-      : session_(session), transaction_(transaction), old_(old), next_(next) {
+      : transaction_(transaction), old_(old), next_(next) {
     for (std::size_t i = old.columns.size(); i < next.columns.size(); ++i) {
       const ColumnMeta& column = next.columns[i];
       std::unique_ptr<RowExpression> expression;
@@ -81,7 +81,6 @@ class AddedColumns {
   }
 
  private:
-  Session& session_;
   WriteTransaction& transaction_;
   const TableMeta& old_;
   const TableMeta& next_;

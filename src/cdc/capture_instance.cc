@@ -143,7 +143,8 @@ Status CheckInstanceName(std::string_view name) {
   if (!allowed || character_count == 0 || character_count > 100) {
     return Error(ErrorId::kOptionInvalid)
         .With("option", "captureInstance")
-        .With("value", std::string(name.substr(0, 200)));
+        .With("value", std::string(name.substr(0, 200)))
+        .With("allowed", "1 to 100 characters without ] and control characters");
   }
   return Unit{};
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -195,8 +196,11 @@ Surroundings RealSurroundings() {
             return std::string(value);
           },
           [](const std::string& path) -> Result<std::string> {
+            std::error_code ignored;
             std::ifstream file(path, std::ios::binary);
-            if (!file) return Error(ErrorId::kFileFailed).With("file", path);
+            // A folder opens too, and throws when it is read.
+            if (!file || std::filesystem::is_directory(path, ignored))
+              return Error(ErrorId::kFileFailed).With("file", path);
             return std::string(std::istreambuf_iterator<char>(file), {});
           }};
 }

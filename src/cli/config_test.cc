@@ -66,6 +66,12 @@ TEST(Config, ASecretMayBeInAFile) {
   EXPECT_EQ(file.value().streams[0].password->Reveal(), "from-file");
 }
 
+TEST(Config, AFolderIsNoFile) {
+  const auto text = RealSurroundings().read_file(testing::TempDir());
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.error().id(), ErrorId::kFileFailed);
+}
+
 TEST(Config, EachFaultNamesItsPlace) {
   struct Case {
     const char* name;

@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
-#include <map>
 #include <new>
 #include <string>
 
@@ -26,9 +25,14 @@ constexpr char kFooter[] =
     "command line.";
 
 void AddLog(CLI::App* command, LogForm* log) {
-  command->add_option("--log", *log, "how to tell what happens: text or json")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, LogForm>{
-          {"text", LogForm::kText}, {"json", LogForm::kJson}}));
+  command
+      ->add_option_function<std::string>(
+          "--log",
+          [log](const std::string& form) {
+            *log = form == "json" ? LogForm::kJson : LogForm::kText;
+          },
+          "how to tell what happens")
+      ->check(CLI::IsMember({"text", "json"}));
 }
 
 using mssql_cdc::cli::DemoArguments;

@@ -112,18 +112,9 @@ Field WithComment(Field field) {
   return field;
 }
 
-// Delta takes such names only with column mapping.
-bool NeedsMapping(const Schema& schema) {
-  return std::any_of(
-      schema.fields.begin(), schema.fields.end(), [](const Field& field) {
-        return field.name.find_first_of(" ,;{}()\n\t=") != std::string::npos;
-      });
-}
-
 TableDefinition Define(TableKind kind, Schema schema, std::string description) {
   TableDefinition table{std::move(schema), std::move(description), {}};
   table.properties[std::string(kVersionProperty)] = std::to_string(SchemaVersion(kind));
-  if (NeedsMapping(table.schema)) table.properties["delta.columnMapping.mode"] = "name";
   return table;
 }
 

@@ -170,8 +170,7 @@ cdc::Lsn LsnAt(const Column& binary, std::int64_t row) {
 Result<CommitTimes> CommitTimesUtc(const Column& server_times,
                                    const cdc::CommitClock& clock) {
   if (server_times.type.kind != Kind::kTimestampNtz || server_times.null_count != 0) {
-    return Error(ErrorId::kTdsMalformed)
-        .With("reason", "a commit time is no datetime");
+    return Error(ErrorId::kTdsMalformed).With("reason", "a commit time is no datetime");
   }
   CommitTimes times;
   Column column = EmptyColumn({Kind::kTimestampNtz}, server_times.row_count);

@@ -193,8 +193,7 @@ Result<PollAnswer> AskPoll(Session& session, Clock& clock, Source& source,
   PollAnswer answer;
   answer.rtt_ms = static_cast<double>(clock.MonotonicNs() - begin_ns) / 1e6;
   const std::optional<cdc::RowView> row = sets[1].FirstRow();
-  if (!row)
-    return Error(ErrorId::kTdsMalformed).With("reason", "a poll has no answer");
+  if (!row) return Error(ErrorId::kTdsMalformed).With("reason", "a poll has no answer");
   TRY_ASSIGN(answer.instance_min, row->LsnOf("min_lsn"));
   TRY_ASSIGN(const std::optional<std::int64_t> offset, row->Integer("offset_minutes"));
   if (source.clock.kind == cdc::CommitClock::Kind::kFixedOffset && offset) {

@@ -309,10 +309,10 @@ TEST(LogIn, ARefusalIsToldByItsNumber) {
     ErrorId error;
   };
   const Case cases[] = {
-      {18456, ErrorId::kLoginFailed},        {18470, ErrorId::kLoginFailed},
-      {4060, ErrorId::kDatabaseUnavailable}, {40613, ErrorId::kServerBusy},
-      {18401, ErrorId::kServerBusy},         {916, ErrorId::kPermissionDenied},
-      {99999, ErrorId::kLoginFailed},
+      {18456, ErrorId::kLoginFailed},    {18470, ErrorId::kLoginFailed},
+      {9820, ErrorId::kOptionInvalid},   {4060, ErrorId::kDatabaseUnavailable},
+      {40613, ErrorId::kServerBusy},     {18401, ErrorId::kServerBusy},
+      {916, ErrorId::kPermissionDenied}, {99999, ErrorId::kLoginFailed},
   };
   for (const Case& c : cases) {
     SCOPED_TRACE(c.number);

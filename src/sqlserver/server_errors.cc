@@ -48,6 +48,7 @@ constexpr auto kRules = std::to_array<NumberRule>({
     {8645, ErrorId::kServerBusy},           // waited too long for memory
     {8651, ErrorId::kServerBusy},           // low on memory
     {9001, ErrorId::kServerBusy},           // the log is not available
+    {9820, ErrorId::kOptionInvalid},        // no such time zone: sourceTimeZone
     {10928, ErrorId::kServerBusy},          // resource limits
     {10929, ErrorId::kServerBusy},
     {10936, ErrorId::kServerBusy},
