@@ -65,29 +65,6 @@ ColumnPtr NumberConstant(Kind kind, T value, std::int64_t row_count) {
   return std::make_shared<const Column>(std::move(column));
 }
 
-std::size_t ValueSizeBytes(Kind kind) {
-  switch (kind) {
-    case Kind::kBool:
-    case Kind::kUtf8:
-    case Kind::kBinary:
-      return 0;
-    case Kind::kInt16:
-      return 2;
-    case Kind::kInt32:
-    case Kind::kFloat32:
-    case Kind::kDate32:
-      return 4;
-    case Kind::kInt64:
-    case Kind::kFloat64:
-    case Kind::kTimestampNtz:
-    case Kind::kTimestampUtc:
-      return 8;
-    case Kind::kDecimal128:
-      return 16;
-  }
-  return 0;
-}
-
 }  // namespace
 
 ColumnPtr TextConstant(std::string_view text, std::int64_t row_count) {
@@ -121,7 +98,7 @@ ColumnPtr NullColumn(const Type& type, std::int64_t row_count) {
   if (type.kind == Kind::kUtf8 || type.kind == Kind::kBinary) {
     zeroes(column.offsets, (rows + 1) * 4);
   }
-  const std::size_t value_size = ValueSizeBytes(type.kind);
+  const std::size_t value_size = columns::ValueWidthBytes(type.kind);
   zeroes(column.values, type.kind == Kind::kBool ? (rows + 7) / 8 : rows * value_size);
   return std::make_shared<const Column>(std::move(column));
 }
