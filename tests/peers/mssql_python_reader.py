@@ -1,6 +1,5 @@
-"""Reads one query through mssql-python; prints a row of canonical texts a line, as JSON."""
+"""Reads the table through mssql-python; prints a row of canonical texts a line, as JSON."""
 
-import json
 import os
 import sys
 
@@ -14,7 +13,4 @@ except ImportError as absent:
 
 mssql_python.pooling(enabled=False)
 session = mssql_python.connect(os.environ["PEER_CONNECTION"], autocommit=True)
-cursor = session.cursor()
-cursor.execute(os.environ["PEER_QUERY"])
-for row in adapters.texts(cursor.fetchall()):
-    print(json.dumps(row))
+adapters.print_rows(session)

@@ -7,6 +7,9 @@ dates and times ISO 8601 with a blank, the fraction digits of the type and the o
 +hh:mm; binary as 0x and upper-case hexadecimal; char, nchar and binary with their padding;
 uniqueidentifier in upper case. There is no empty text inside a sql_variant: Microsoft's driver
 cannot fetch one, and tsql prints nothing for it, not even the separator.
+
+Each row is in the table twice, once for each form of a row in TDS: a NULL in the filler, whose
+NULL alone costs eight bytes, makes a null bitmap the shorter form (MS-TDS 2.2.7.14).
 """
 
 import dataclasses
@@ -18,6 +21,8 @@ import struct
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROWS = ["typical", "least", "most", "empty", "null"]
+FORMS = {"ROW": "filled", "NBCROW": None}  # What the filler holds to get each.
+FILLER = "c_filler"
 TABLE = "dbo.all_types"
 
 
@@ -41,12 +46,29 @@ class Column:
 
 
 def columns() -> list[Column]:
-    return [
+    """All columns; the filler is the last."""
+    made = [
         Column(one["column"], one["type"],
                {row: cell["sql"] for row, cell in one["cells"].items()},
                {row: cell["text"] for row, cell in one["cells"].items()})
         for one in json.loads((HERE / "values.json").read_text())
     ]
+    return [*made, Column(FILLER, "nvarchar(max)", {}, {})]
+
+
+def expected(column: Column, row: str, form: str) -> str | None:
+    return FORMS[form] if column.name == FILLER else column.texts[row]
+
+
+def read_rows() -> list[tuple[str, str]]:
+    """(row, form) in the order in which query() returns them."""
+    return [(row, form) for form in FORMS for row in ROWS]
+
+
+def literal(column: Column, row: str, form: str) -> str:
+    if column.name != FILLER:
+        return column.literals[row]
+    return "NULL" if FORMS[form] is None else f"N'{FORMS[form]}'"
 
 
 def script() -> list[str]:
@@ -55,14 +77,14 @@ def script() -> list[str]:
     listed = ",\n  ".join(f"{one.name} {one.type} NULL" for one in made)
     statements = [f"CREATE TABLE {TABLE} (\n  id int NOT NULL PRIMARY KEY,\n  {listed})"]
     names = ", ".join(one.name for one in made)
-    for number, row in enumerate(ROWS, 1):
-        literals = ",\n  ".join(one.literals[row] for one in made)
+    for number, (row, form) in enumerate(read_rows(), 1):
+        literals = ",\n  ".join(literal(one, row, form) for one in made)
         statements.append(f"INSERT INTO {TABLE} (id, {names}) VALUES ({number},\n  {literals})")
     return statements
 
 
-def query() -> str:
-    names = ", ".join(one.name for one in columns())
+def query(chosen: list[Column]) -> str:
+    names = ", ".join(one.name for one in chosen)
     return f"SELECT {names} FROM {TABLE} ORDER BY id"
 
 

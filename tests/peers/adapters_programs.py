@@ -1,0 +1,106 @@
+"""The peers that are programs: FreeTDS' tsql and small readers in the client's own language.
+
+A reader takes its settings from the command line, reads one query and prints each row as a
+JSON array of canonical texts. Readers are built into the cache, once per source.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import urllib.parse
+
+import values
+from adapters import CLIENT_SECONDS_MAX, HERE, Missing, Server, from_child
+
+
+def cache() -> pathlib.Path:
+    return pathlib.Path(os.environ.get("MSSQL_CDC_CACHE", tempfile.gettempdir()))
+
+
+def go_program() -> pathlib.Path:
+    """The Go reader, built once per source into the cache."""
+    if not shutil.which("go"):
+        raise Missing("go-mssqldb (no Go toolchain)")
+    program = cache() / "go" / "peer_reader"
+    done = subprocess.run(["go", "build", "-o", program, "."], cwd=HERE / "go",
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Missing("go-mssqldb: " + done.stderr.strip()[-600:])
+    return program
+
+
+def go_mssqldb(server: Server, mode: str, columns: list[values.Column]):
+    options = {"database": server.database, "app name": "peers",
+               "encrypt": {"clear": "disable", "tls": "true", "strict": "strict"}[mode]}
+    if mode != "clear" and server.authority_pem:
+        options |= {"certificate": server.authority_pem, "hostNameInCertificate": "localhost"}
+    user = urllib.parse.quote(server.user) + ":" + urllib.parse.quote(server.password)
+    dsn = f"sqlserver://{user}@{server.host}:{server.port}?{urllib.parse.urlencode(options)}"
+    return from_child([go_program(), dsn, values.query(columns)], dict(os.environ))
+
+
+FIELD, LINE = "\x1f", "\x1e"
+FREETDS_MOMENT = re.compile(
+    r"(?P<month>[A-Z][a-z]{2}) +(?P<day>\d+) (?P<year>\d+) +(?P<hour>\d+):(?P<minute>\d\d)"
+    r"(?::(?P<second>\d\d))?(?:[:.](?P<fraction>\d+))?(?P<half>[AP]M)(?P<offset> ?[+-]\d\d:\d\d)?")
+MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
+
+
+def freetds_text(text: str, column: values.Column) -> str | None:
+    """The canonical text of what tsql prints."""
+    if text == "NULL":
+        return None
+    if column.family in ("binary", "varbinary", "image"):
+        return "0x" + text.upper()
+    if column.family == "uniqueidentifier":
+        return text.upper()
+    found = FREETDS_MOMENT.fullmatch(text.strip())
+    if not found or column.family not in (
+            "date", "time", "datetime", "smalldatetime", "datetime2", "datetimeoffset"):
+        return text
+    hour = int(found["hour"]) % 12 + (12 if found["half"] == "PM" else 0)
+    date = f"{int(found['year']):04}-{MONTHS.index(found['month']) + 1:02}-{int(found['day']):02}"
+    time = f"{hour:02}:{found['minute']}"
+    if found["second"]:
+        time += ":" + found["second"]
+    if found["fraction"]:
+        time += "." + found["fraction"]
+    if column.family == "date":
+        return date
+    if column.family == "time":
+        return time
+    offset = f" {found['offset'].strip()}" if found["offset"] else ""
+    return f"{date} {time}{offset}"
+
+
+def freetds(server: Server, mode: str, columns: list[values.Column]):
+    if not shutil.which("tsql"):
+        raise Missing("FreeTDS tsql (Debian package freetds-bin)")
+    spelled = {"clear": "off", "login only": "request", "tls": "require"}[mode]
+    with tempfile.TemporaryDirectory() as folder:
+        config = pathlib.Path(folder) / "freetds.conf"
+        config.write_text(
+            f"[peer]\nhost = {server.host}\nport = {server.port}\ntds version = 7.4\n"
+            f"encryption = {spelled}\nclient charset = UTF-8\ntext size = 1000000\n")
+        done = subprocess.run(
+            ["tsql", "-S", "peer", "-U", server.user, "-P", server.password,
+             "-D", server.database, "-J", "UTF-8", "-o", "fhq", "-t", FIELD, "-r", LINE],
+            input=values.query(columns) + "\ngo\nexit\n", capture_output=True, text=True,
+            timeout=CLIENT_SECONDS_MAX,
+            env=dict(os.environ, FREETDSCONF=str(config), LC_ALL="C.UTF-8"))
+    if FIELD not in done.stdout:
+        raise RuntimeError((done.stdout + done.stderr).strip()[-600:])
+    lines = [line for line in done.stdout.split(LINE) if FIELD in line]
+    return [[freetds_text(text, column)
+             for text, column in zip(line.split(FIELD), columns, strict=True)]
+            for line in lines]
+
+
+def peer_list() -> list[tuple]:
+    return [
+        ("FreeTDS tsql", freetds, ["clear", "login only", "tls"]),
+        ("go-mssqldb", go_mssqldb, ["clear", "tls", "strict"]),
+    ]
