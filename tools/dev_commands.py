@@ -168,6 +168,8 @@ COMMANDS = {
     "check": Command("check", "before every commit: tidy, format, sanitizers, unit", check),
     "peers": Command("peers [--only NAME]", "other people's drivers read the simulator",
                      script("tests/peers/peers.py", "--program", dev_steps.PROGRAM)),
+    "existing": Command("existing [--only PART]", "the existing package on Spark beside ours",
+                        script(*dev_steps.EXISTING)),
     "crash": Command("crash [OPTIONS]", "stop the runtime everywhere, compare with a model",
                      script("tests/crash/crash.py", "--program", dev_steps.PROGRAM)),
     "fuzz": Command("fuzz [TARGET ...] [--seconds N]", "libFuzzer under clang 16", fuzz),

@@ -12,6 +12,7 @@ import sys
 import venv
 
 import dev_paths
+import dev_setup_spark
 
 TOOLS = dev_paths.ROOT / "tools"
 REQUIREMENTS = TOOLS / "requirements.txt"
@@ -127,4 +128,5 @@ def setup() -> list[str]:
     if shutil.which("go"):
         go = stamp_of(GO_MODULES / "go.mod", GO_MODULES / "go.sum")
         complaints += stamped("go", go, fetch_go_modules)
+    complaints += dev_setup_spark.setup(stamped, stamp_of)
     return complaints

@@ -12,6 +12,7 @@ import dev_build
 import dev_format
 import dev_paths
 import dev_run
+import dev_setup_spark
 from dev_run import Outcome
 
 ROOT = dev_paths.ROOT
@@ -73,6 +74,8 @@ def counted(*command) -> Callable[[str], Outcome]:
 
 PROGRAM = dev_paths.program("mssql-cdc")
 PROGRAM_SECONDS_MAX = 1200
+EXISTING = (ROOT / "tests/existing/existing_package.py", "--program", PROGRAM,
+            "--python", dev_setup_spark.spark_python(), "--jars", dev_setup_spark.jars())
 
 
 def closing_count(name: str) -> Outcome:
@@ -109,6 +112,8 @@ STEPS = [
     Step("delta", "the lake's tables in other people's readers",
          counted(ROOT / "tests/delta/check_lake.py",
                  dev_paths.program("tests/write_tables"))),
+    Step("existing", "the existing package on Spark reads the simulator; its bronze is ours",
+         counted(*EXISTING)),
     Step("faults", "what a user gets wrong, and secrets in outputs",
          counted(ROOT / "tests/faults/faults.py", "--program", PROGRAM)),
     Step("hostile", "servers that lie",

@@ -1,0 +1,100 @@
+"""The existing package (mssql-cdc-pyspark) on Spark and Delta, told what to do line by line.
+
+Runs in an environment of its own, because it brings other versions of Arrow and a JVM. Each line of
+standard input is a JSON object {"do": NAME, ...}; each answer is one line of JSON on standard
+output, {"ok": RESULT} or {"error": TEXT}. The work of a line is a function here of that name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def session(jars: str):
+    """A Spark session with Delta, set up to cost a test little (small heap, one log partition)."""
+    from pyspark.sql import SparkSession
+
+    built = (
+        SparkSession.builder.master("local[2]").appName("existing")
+        .config("spark.jars", jars)
+        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+        .config("spark.sql.catalog.spark_catalog",
+                "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        # The default, INT96, wraps around outside the years 1677 to 2262 in other readers.
+        .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
+        .config("spark.ui.enabled", "false")
+        .config("spark.databricks.delta.snapshotPartitions", "1")
+        .config("spark.python.authenticate.socketTimeout", "300s")  # A busy machine.
+        .config("spark.driver.memory", "2g")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .getOrCreate()
+    )
+    built.sparkContext.setLogLevel("ERROR")
+    return built
+
+
+class Worker:
+    def __init__(self, jars: str) -> None:
+        self.spark = session(jars)
+
+    def version(self) -> str:
+        import mssql_cdc
+
+        return mssql_cdc.__version__
+
+    def stream(self, options, target, app_id, checkpoint, facts, **more) -> None:
+        """Everything that is there now, into bronze."""
+        import mssql_cdc
+
+        query = mssql_cdc.stream(self.spark, options).to_delta(
+            target, app_id, checkpoint, facts, trigger={"availableNow": True}, **more)
+        query.awaitTermination()
+
+    def backfill(self, options, target, app_id, facts, **more) -> dict:
+        """Waves until the chunked snapshot is done; the last status."""
+        import mssql_cdc
+
+        while True:
+            status = mssql_cdc.stream(self.spark, options).backfill(
+                target, app_id=app_id, facts_table=facts, **more)
+            if status["done"] or status["paused"]:
+                return status
+
+    def apply(self, bronze, silver, control, facts, options, **more) -> dict:
+        import mssql_cdc
+
+        return mssql_cdc.apply_changes(self.spark, bronze, silver, control_table=control,
+                                       facts_table=facts, options=options, **more)
+
+    def reconcile(self, options, silver, bronze, control, facts, **more) -> dict:
+        import mssql_cdc
+
+        result = mssql_cdc.reconcile(self.spark, options, silver, bronze=bronze,
+                                     control_table=control, facts_table=facts, **more)
+        return {name: value for name, value in result.items() if name != "report"}
+
+
+def main() -> None:
+    # What the JVM and the package print must not stand between the answers.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    worker = Worker(sys.argv[1])
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            told = {"ok": getattr(worker, asked.pop("do"))(**asked)}
+        except Exception as error:
+            told = {"error": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
+        print(json.dumps(told, default=str), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
