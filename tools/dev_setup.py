@@ -12,6 +12,7 @@ import sys
 import venv
 
 import dev_paths
+import dev_setup_peers
 import dev_setup_spark
 
 TOOLS = dev_paths.ROOT / "tools"
@@ -28,7 +29,7 @@ def listed(path) -> list[str]:
 
 
 def missing_debian_packages() -> list[str]:
-    wanted = listed(DEBIAN)
+    wanted = listed(DEBIAN) + dev_setup_peers.wanted_debian_packages()
     asked = subprocess.run(
         ["dpkg-query", "-W", "-f", "${Package} ${db:Status-Status}\n", *wanted],
         capture_output=True, text=True,
@@ -128,5 +129,6 @@ def setup() -> list[str]:
     if shutil.which("go"):
         go = stamp_of(GO_MODULES / "go.mod", GO_MODULES / "go.sum")
         complaints += stamped("go", go, fetch_go_modules)
+    complaints += dev_setup_peers.setup(stamped, stamp_of)
     complaints += dev_setup_spark.setup(stamped, stamp_of)
     return complaints

@@ -25,6 +25,28 @@ std::string KeyName(const char* prefix, const TableMeta& table) {
   return std::string(prefix) + "__" + table.name.substr(0, 8) + "__" + number;
 }
 
+// Whether the first parenthesis of `text` is closed by its last character.
+bool IsWrapped(std::string_view text) {
+  if (text.size() < 2 || text.front() != '(' || text.back() != ')') return false;
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    if (text[i] == '\'') quoted = !quoted;
+    if (quoted) continue;
+    depth += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (depth == 0) return false;
+  }
+  return true;
+}
+
+// A default as the catalogue shows it: in parentheses, a number in two pairs.
+std::string DefaultText(std::string_view written) {
+  std::string_view text = Trim(written);
+  while (IsWrapped(text)) text = Trim(text.substr(1, text.size() - 2));
+  const bool number = text.find_first_not_of("+-.0123456789") == std::string_view::npos;
+  return (number ? "((" : "(") + std::string(text) + (number ? "))" : ")");
+}
+
 void RequireSchema(const Catalog& catalog, const std::string& schema) {
   if (catalog.FindSchema(schema) != nullptr) return;
   RaiseSql(2760, 16, 1,
@@ -88,7 +110,7 @@ ColumnMeta ColumnOf(Session& session, const TableMeta& table,
   column.row_guid = definition.row_guid;
   column.sparse = definition.sparse;
   if (definition.default_value) {
-    column.default_text = definition.default_value->value->text;
+    column.default_text = DefaultText(definition.default_value->value->text);
     column.default_name = definition.default_value->name.empty()
                               ? KeyName("DF", table) + definition.name.substr(0, 4)
                               : definition.default_value->name;
@@ -214,7 +236,7 @@ void AddConstraints(Session& session, const std::shared_ptr<Database>& database,
   for (const ast::DefaultConstraint& value : constraints.defaults) {
     for (ColumnMeta& column : table.columns) {
       if (!EqualsIgnoringAsciiCase(column.name, value.column)) continue;
-      column.default_text = value.value->text;
+      column.default_text = DefaultText(value.value->text);
       column.default_name = value.name.empty() ? KeyName("DF", table) : value.name;
     }
   }

@@ -230,7 +230,8 @@ std::optional<std::int32_t> CallProcedure(Session& session, const std::string& s
   if (!schema.empty() && schema != "sys" && schema != "dbo") return std::nullopt;
   if (name == "sp_spaceused") return SpaceUsed(session, arguments, sink);
   if (name == "sp_rename") return Rename(session, arguments);
-  return CdcProcedure(session, name, arguments, sink);
+  std::optional<std::int32_t> status = OdbcProcedure(session, name, arguments, sink);
+  return status ? status : CdcProcedure(session, name, arguments, sink);
 }
 
 }  // namespace mssql_cdc::sim

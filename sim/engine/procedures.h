@@ -14,6 +14,10 @@ namespace mssql_cdc::sim {
 std::optional<std::int32_t> CdcProcedure(Session& session, const std::string& name,
                                          std::vector<ProcedureArgument>& given,
                                          ReplySink& sink);
+// What ODBC and JDBC drivers ask of the catalogue.
+std::optional<std::int32_t> OdbcProcedure(Session& session, const std::string& name,
+                                          std::vector<ProcedureArgument>& given,
+                                          ReplySink& sink);
 // Schema sim: the simulator's explicit steps. For administrators only.
 std::optional<std::int32_t> StepProcedure(Session& session, const std::string& name,
                                           std::vector<ProcedureArgument>& given,

@@ -194,6 +194,35 @@ ViewPtr CdcErrors(const ViewContext& context) {
   return table.Done("sys.dm_cdc_errors");
 }
 
+// The services of this server; Debezium asks here whether the Agent is running, which
+// carries out the capture job.
+ViewPtr ServerServices(const ViewContext& context) {
+  if (!context.session.is_admin()) {
+    RaiseSql(300, 14, 1,
+             "VIEW SERVER STATE permission was denied on object 'server', database "
+             "'master'.");
+  }
+  OneByOne table;
+  const SqlType text = NVarChar(256);
+  for (const char* name :
+       {"SQL Server (MSSQLSERVER)", "SQL Server Agent (MSSQLSERVER)"}) {
+    table.Add("servicename", text, TextValue(name))
+        .Add("startup_type", IntType(), IntValue(2))
+        .Add("startup_type_desc", text, TextValue("Automatic"))
+        .Add("status", IntType(), IntValue(4))
+        .Add("status_desc", text, TextValue("Running"))
+        .Add("process_id", IntType(), Value{})
+        .Add("last_startup_time", TypeOf(TypeId::kDateTimeOffset), Value{})
+        .Add("service_account", text, TextValue("NT SERVICE\\MSSQLSERVER"))
+        .Add("filename", text, Value{})
+        .Add("is_clustered", NVarChar(1), TextValue("N"))
+        .Add("cluster_nodename", text, Value{})
+        .Add("instant_file_initialization_enabled", NVarChar(1), TextValue("N"));
+    table.End();
+  }
+  return table.Done("sys.dm_server_services");
+}
+
 ViewPtr DatabasePrincipals(const ViewContext& context) {
   OneByOne table;
   for (const Principal& principal : context.catalog->principals) {
@@ -256,6 +285,7 @@ ViewPtr ServerView(const ViewContext& context, const std::string& name) {
   if (name == "dm_exec_sessions") return SessionsView(context);
   if (name == "dm_cdc_log_scan_sessions") return ScanSessions(context);
   if (name == "dm_cdc_errors") return CdcErrors(context);
+  if (name == "dm_server_services") return ServerServices(context);
   if (name == "database_principals") return DatabasePrincipals(context);
   if (name == "database_role_members") return RoleMembers(context);
   if (name == "server_principals") return ServerPrincipals(context);

@@ -130,7 +130,6 @@ constexpr std::array kReserved = std::to_array<std::string_view>({
     "PERCENT",
     "PIVOT",
     "PLAN",
-    "PRECISION",
     "PRIMARY",
     "PRINT",
     "PROC",

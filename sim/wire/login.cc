@@ -156,8 +156,7 @@ std::optional<std::string> ParseFedAuthToken(std::span<const std::uint8_t> body)
 }
 
 std::optional<TdsVersion> NegotiateVersion(std::uint32_t asked, bool strict) {
-  if (strict) return TdsVersion::k80;
-  if (asked == tds::kTds80) return TdsVersion::k74;
+  if (asked == tds::kTds80) return strict ? TdsVersion::k80 : TdsVersion::k74;
   if (asked >= tds::kTds74) return TdsVersion::k74;
   if (asked >= tds::kTds73) return TdsVersion::k73b;
   if (asked >= 0x73000000) return TdsVersion::k73a;

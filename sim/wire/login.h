@@ -48,7 +48,8 @@ std::optional<std::string> ParseFedAuthToken(std::span<const std::uint8_t> body)
 // The generations of TDS that differ on the wire.
 enum class TdsVersion : std::uint8_t { k70, k71, k72, k73a, k73b, k74, k80 };
 // What is spoken with a client that names `asked` in LOGIN7. An unknown newer one gets
-// 7.4, an older one nullopt.
+// 7.4, an older one nullopt. 8.0 must be asked for, inside strict encryption too: to a
+// client that asked 7.4 there, SQL Server 2022 spoke 7.4 (dotnet/SqlClient issue 1652).
 std::optional<TdsVersion> NegotiateVersion(std::uint32_t asked, bool strict);
 // As LOGINACK shows it, big-endian there: for every version the number the client sent.
 std::uint32_t AckedVersion(TdsVersion version, std::uint32_t asked);

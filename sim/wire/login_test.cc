@@ -177,7 +177,7 @@ TEST(Version, IsTheClientsWherePossible) {
       {0x74000004, false, TdsVersion::k74, 0x74000004},
       {0x75000000, false, TdsVersion::k74, 0x74000004},
       {0x08000000, true, TdsVersion::k80, 0x08000000},
-      {0x74000004, true, TdsVersion::k80, 0x08000000},
+      {0x74000004, true, TdsVersion::k74, 0x74000004},
       {0x04020000, false, std::nullopt, 0},
   };
   for (const Case& c : cases) {

@@ -369,7 +369,9 @@ TEST(ServerTls, StrictIsTlsFirst) {
   RawClient client(std::move(tls).value());
   client.SendPrelogin(4);  // What go-mssqldb sends here; it means nothing.
   EXPECT_EQ((*client.ReadMessage())[32], 1);
-  client.SendLogin({});
+  RawLogin login;
+  login.tds_version = 0x08000000;
+  client.SendLogin(login);
   EXPECT_THAT(client.ReadTokens(), testing::Contains("LOGINACK 08000000"));
   client.SendBatch(u"rows");
   EXPECT_EQ(client.ReadTokens().back(), "DONE 16 2");

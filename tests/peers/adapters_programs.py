@@ -4,27 +4,30 @@ A reader takes its settings from the command line, reads one query and prints ea
 JSON array of canonical texts. Readers are built into the cache, once per source.
 """
 
+import functools
 import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import urllib.parse
 
-import values
-from adapters import CLIENT_SECONDS_MAX, HERE, Missing, Server, from_child
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).resolve().parent.parent.parent / "tools"))
 
+import dev_paths  # noqa: E402
+import values  # noqa: E402
+from adapters import CLIENT_SECONDS_MAX, HERE, Missing, Server, from_child  # noqa: E402
 
-def cache() -> pathlib.Path:
-    return pathlib.Path(os.environ.get("MSSQL_CDC_CACHE", tempfile.gettempdir()))
+CACHE = dev_paths.cache()
 
 
 def go_program() -> pathlib.Path:
     """The Go reader, built once per source into the cache."""
     if not shutil.which("go"):
         raise Missing("go-mssqldb (no Go toolchain)")
-    program = cache() / "go" / "peer_reader"
+    program = CACHE / "go" / "peer_reader"
     done = subprocess.run(["go", "build", "-o", program, "."], cwd=HERE / "go",
                           capture_output=True, text=True)
     if done.returncode != 0:
@@ -40,6 +43,52 @@ def go_mssqldb(server: Server, mode: str, columns: list[values.Column]):
     user = urllib.parse.quote(server.user) + ":" + urllib.parse.quote(server.password)
     dsn = f"sqlserver://{user}@{server.host}:{server.port}?{urllib.parse.urlencode(options)}"
     return from_child([go_program(), dsn, values.query(columns)], dict(os.environ))
+
+
+def settings(server: Server, mode: str, columns: list[values.Column]) -> dict[str, str]:
+    """The environment that tells a reader what to do."""
+    return dict(os.environ, PEER_HOST=server.host, PEER_PORT=str(server.port),
+                PEER_USER=server.user, PEER_PASSWORD=server.password,
+                PEER_DATABASE=server.database, PEER_MODE=mode,
+                PEER_AUTHORITY=server.authority_pem or "",
+                PEER_QUERY=values.query(columns))
+
+
+def tedious(server: Server, mode: str, columns: list[values.Column]):
+    if not shutil.which("node"):
+        raise Missing("tedious (no program node)")
+    environment = settings(server, mode, columns)
+    environment["NODE_PATH"] = str(CACHE / "node" / "node_modules")
+    return from_child(["node", HERE / "node/reader.js"], environment)
+
+
+@functools.cache
+def java_classes() -> str:
+    """The class path of the Java reader, which is compiled for it."""
+    drivers = sorted((CACHE / "java/peers").glob("mssql-jdbc-*.jar"))
+    if not drivers or not shutil.which("javac"):
+        raise Missing("mssql-jdbc (Maven artefact)" if shutil.which("javac")
+                      else "mssql-jdbc (no program javac)")
+    classes = CACHE / "java/reader"
+    subprocess.run(["javac", "-d", classes, HERE / "java/Reader.java"], check=True,
+                   stdin=subprocess.DEVNULL)
+    return os.pathsep.join(map(str, [classes, *drivers]))
+
+
+def mssql_jdbc(server: Server, mode: str, columns: list[values.Column]):
+    return from_child(["java", "-XX:TieredStopAtLevel=1", "-cp", java_classes(), "Reader"],
+                      settings(server, mode, columns))
+
+
+def tiberius(server: Server, mode: str, columns: list[values.Column]):
+    program = CACHE / "cargo/peers/release/peer_reader"
+    done = subprocess.run(
+        ["cargo", "build", "--quiet", "--release", "--locked", "--offline"],
+        cwd=HERE / "rust", env=dict(os.environ, CARGO_TARGET_DIR=str(CACHE / "cargo/peers")),
+        capture_output=True, text=True) if shutil.which("cargo") else None
+    if done is None or done.returncode != 0:
+        raise Missing("tiberius: " + (done.stderr.strip()[-600:] if done else "no cargo"))
+    return from_child([program], settings(server, mode, columns))
 
 
 FIELD, LINE = "\x1f", "\x1e"
@@ -103,4 +152,7 @@ def peer_list() -> list[tuple]:
     return [
         ("FreeTDS tsql", freetds, ["clear", "login only", "tls"]),
         ("go-mssqldb", go_mssqldb, ["clear", "tls", "strict"]),
+        ("mssql-jdbc", mssql_jdbc, ["login only", "tls", "strict"]),
+        ("tedious", tedious, ["clear", "tls", "strict"]),
+        ("tiberius", tiberius, ["clear", "login only", "tls", "strict"]),
     ]

@@ -13,8 +13,10 @@ NULL alone costs eight bytes, makes a null bitmap the shorter form (MS-TDS 2.2.7
 """
 
 import dataclasses
+import datetime
 import decimal
 import json
+import math
 import pathlib
 import re
 import struct
@@ -98,6 +100,12 @@ def same(column: Column, expected: str | None, got: str | None, rule: str | None
     if rule == "minutes":
         expected, got = (re.sub(r"(\d\d:\d\d).*", r"\1", text) for text in (expected, got))
         return expected == got
+    if rule == "milliseconds":
+        got = re.sub(r"\.\d+", lambda found: f"{float(found[0]):.3f}"[1:], got)
+    if rule == "instant":
+        return instant(expected) == instant(got)
+    if rule == "double":
+        return math.isclose(float(expected), float(got), rel_tol=1e-15)
     if column.family == "real":
         return struct.pack("<f", float(expected)) == struct.pack("<f", float(got))
     if column.family == "float":
@@ -106,6 +114,13 @@ def same(column: Column, expected: str | None, got: str | None, rule: str | None
         # Some drivers drop zeros at the end.
         return decimal.Decimal(expected) == decimal.Decimal(got)
     return fraction(expected, column) == fraction(got, column)
+
+
+def instant(text: str) -> tuple[datetime.datetime, str]:
+    """The moment in UTC to the second, and its fraction."""
+    found = re.fullmatch(r"(.*:\d\d)\.(\d{7}) ([+-]\d\d:\d\d)", text)
+    moment = datetime.datetime.fromisoformat(found[1] + found[3])
+    return moment.astimezone(datetime.timezone.utc), found[2]
 
 
 def fraction(text: str, column: Column) -> str:

@@ -1,0 +1,91 @@
+// What drivers ask of the catalogue. Expectations are those of Microsoft's
+// documentation of sp_tables, sp_columns, sp_pkeys and sp_statistics.
+
+#include "sim/engine/engine_fixture_test.h"
+
+namespace mssql_cdc::sim {
+namespace {
+
+using Rows = std::vector<std::string>;
+
+class OdbcProceduresTest : public EngineTest {
+ protected:
+  OdbcProceduresTest() {
+    Run("CREATE TABLE dbo.t (id int IDENTITY(1,1) NOT NULL PRIMARY KEY, "
+        "price numeric(9,2) NULL DEFAULT 1, name nvarchar(20) NOT NULL, "
+        "body nvarchar(max) NULL, at datetime2(3) NULL)");
+    Run("CREATE TABLE dbo.t_x (a int NULL)");
+    Run("CREATE UNIQUE INDEX t_name ON dbo.t (name DESC)");
+  }
+};
+
+TEST_F(OdbcProceduresTest, TablesTakesPatternsAndAListOfTypes) {
+  EXPECT_EQ(Run("EXEC sp_tables N't', N'dbo', NULL, N'''TABLE'''"),
+            (Rows{"shop|dbo|t|TABLE|NULL"}));
+  EXPECT_EQ(Run("EXEC sp_tables N't%', N'dbo'"),
+            (Rows{"shop|dbo|t|TABLE|NULL", "shop|dbo|t_x|TABLE|NULL"}));
+  EXPECT_EQ(Run("EXEC sp_tables N't[_]x'"), (Rows{"shop|dbo|t_x|TABLE|NULL"}));
+  EXPECT_EQ(Run("EXEC sp_tables N't%', @fUsePattern = 0"), Rows{});
+  EXPECT_EQ(Run("EXEC sp_tables N't', N'dbo', NULL, N'''VIEW'''"), Rows{});
+  EXPECT_EQ(ErrorOf("EXEC sp_tables N't', N'dbo', N'other'"), 15250);
+}
+
+TEST_F(OdbcProceduresTest, ColumnsDescribesTypesAsOdbcDoes) {
+  EXPECT_EQ(
+      Run("EXEC sp_columns N't', N'dbo'"),
+      (Rows{"shop|dbo|t|id|4|int identity|10|4|0|10|0|NULL|NULL|4|NULL|NULL|1|NO|"
+            "56",
+            "shop|dbo|t|price|2|numeric|9|11|2|10|1|NULL|((1))|2|NULL|NULL|2|YES|"
+            "106",
+            "shop|dbo|t|name|-9|nvarchar|20|40|NULL|NULL|0|NULL|NULL|-9|NULL|40|3|"
+            "NO|39",
+            "shop|dbo|t|body|-9|nvarchar|0|0|NULL|NULL|1|NULL|NULL|-9|NULL|0|4|YES|"
+            "39",
+            "shop|dbo|t|at|11|datetime2|23|16|3|NULL|1|NULL|NULL|9|3|NULL|5|YES|"
+            "0"}));
+  EXPECT_EQ(
+      Run("EXEC sp_columns_100 N't', N'dbo', N'shop', N'at', 2, 3"),
+      (Rows{"shop|dbo|t|at|93|datetime2|23|16|3|NULL|1|NULL|NULL|9|3|NULL|5|YES|0|"
+            "0|0|0|NULL|NULL|NULL|NULL|NULL|NULL|0"}));
+  EXPECT_EQ(ErrorOf("EXEC sp_columns"), 201);
+}
+
+TEST_F(OdbcProceduresTest, ADefaultIsShownInParentheses) {
+  Run("CREATE TABLE dbo.d (a int DEFAULT (-1), b varchar(9) DEFAULT 'a)(', "
+      "c datetime DEFAULT (getdate()), e int DEFAULT (1)+(2))");
+  EXPECT_EQ(Run("SELECT COLUMN_DEFAULT FROM INFORMATION_SCHEMA.COLUMNS "
+                "WHERE TABLE_NAME = 'd' ORDER BY ORDINAL_POSITION"),
+            (Rows{"((-1))", "('a)(')", "(getdate())", "((1)+(2))"}));
+}
+
+// mssql-jdbc reads them by INSERT ... EXEC into a table variable with a column
+// PRECISION.
+TEST_F(OdbcProceduresTest, ARowSetGoesIntoATableVariable) {
+  EXPECT_EQ(Run("DECLARE @r TABLE(TABLE_QUALIFIER sysname, TABLE_OWNER sysname, "
+                "TABLE_NAME sysname, PRECISION sysname, KEY_SEQ int, PK_NAME sysname); "
+                "INSERT INTO @r EXEC sp_pkeys N't', N'dbo'; "
+                "SELECT PRECISION AS name, KEY_SEQ FROM @r"),
+            (Rows{"id|1"}));
+}
+
+TEST_F(OdbcProceduresTest, StatisticsListsTheTableAndItsIndexes) {
+  const Rows rows = Run("EXEC sp_statistics_100 N't', N'dbo', NULL, N'%', N'Y'");
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_EQ(rows[0], "shop|dbo|t|NULL|NULL|NULL|0|NULL|NULL|NULL|NULL|NULL|NULL");
+  EXPECT_NE(rows[1].find("|1|1|id|A|"), std::string::npos) << rows[1];
+  EXPECT_EQ(rows[2], "shop|dbo|t|0|t|t_name|3|1|name|D|NULL|NULL|NULL");
+}
+
+// Debezium asks whether the Agent runs.
+TEST_F(OdbcProceduresTest, TheAgentIsAService) {
+  EXPECT_EQ(One("SELECT status FROM shop.sys.dm_server_services "
+                "WHERE servicename LIKE N'SQL Server Agent (%'"),
+            "4");
+  Run("CREATE LOGIN reader WITH PASSWORD = 'Pw-1'; CREATE USER reader FOR LOGIN "
+      "reader");
+  EXPECT_EQ(ErrorOn(*LoginAs("reader"), "SELECT status FROM sys.dm_server_services"),
+            300);
+}
+
+}  // namespace
+}  // namespace mssql_cdc::sim
