@@ -187,6 +187,44 @@ def check_wide(table: pathlib.Path) -> None:
     equal("values of the last column", values, [0, 1, 10, 11, 20, 21])
 
 
+def large_rows() -> list[dict]:
+    noise = bytes(i * i * 2_654_435_761 >> 40 & 0xFF for i in range(3_000_000))
+    rows = [{"id": i, "t": f"small {i}", "b": f"small {i}".encode(), "must": f"small {i}"}
+            for i in range(200)]
+    rows[101].update(t="zé€😀" * 3_400_000, b=None)
+    rows[102].update(t=None, b=noise)
+    rows[103].update(t="é" * 1_000_000, b=b"")
+    rows[104].update(must="must" * 500_000)
+    rows[105].update(t="y" * 300_000)
+    return rows
+
+
+def check_large(table: pathlib.Path) -> None:
+    [add] = actions(table, 1)["add"]
+    stats = json.loads(add["stats"])
+    equal("numRecords", stats["numRecords"], 200)
+    equal("nulls", stats["nullCount"], {"id": 0, "t": 1, "b": 1, "must": 0})
+    # Bounds of 32 characters; what is cut off the upper one sorts below its end.
+    equal("least", (stats["minValues"]["t"], stats["minValues"]["must"]),
+          ("small 0", "must" * 8))
+    equal("greatest", stats["maxValues"]["t"], "é" * 32 + "\U0010ffff")
+    expected = large_rows()
+    file = pq.ParquetFile(table / add["path"])
+    for name, rows in (("pyarrow", file.read().to_pylist()), ("delta-rs", rows_of(table)),
+                       ("delta-rs's query engine", mapped_rows_of(table))):
+        rows.sort(key=lambda row: row["id"])
+        equal(f"rows of {name}", len(rows), 200)
+        for row, wanted in zip(rows, expected):
+            # Not by equal(): megabytes in a message help nobody.
+            assert row == wanted, f"{name}: row {wanted['id']} differs"
+    metadata = file.metadata
+    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
+    equal("rows", [group.num_rows for group in groups][0], 101)
+    columns = [group.column(i) for group in groups for i in range(4)]
+    equal("codec", {column.compression for column in columns}, {"SNAPPY"})
+    equal("nulls in Parquet", sum(column.statistics.null_count for column in columns), 2)
+
+
 def check_plans(table: pathlib.Path) -> None:
     equal("protocol", actions(table, 0)["protocol"], [{"minReaderVersion": 1, "minWriterVersion": 2}])
     assert "description" not in actions(table, 0)["metaData"][0]
@@ -244,6 +282,7 @@ def main() -> int:
             ("mapped", lambda: check_mapped(folder / "mapped", False)),
             ("mapped_ntz", lambda: check_mapped(folder / "mapped_ntz", True)),
             ("wide", lambda: check_wide(folder / "wide")),
+            ("large", lambda: check_large(folder / "large")),
             ("plans", lambda: check_plans(folder / "plans")),
         ]
         if data.exists():

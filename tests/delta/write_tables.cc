@@ -114,12 +114,72 @@ void WriteWide(Lake& lake, const std::string& location) {
   Must(lake.Append(location, std::move(sources), {}));
 }
 
+// Bytes that compress badly; check_lake.py makes the same.
+std::string Noise(std::size_t size) {
+  std::string bytes(size, '\0');
+  for (std::size_t i = 0; i < size; ++i) {
+    bytes[i] = static_cast<char>(i * i * 2'654'435'761u >> 40);
+  }
+  return bytes;
+}
+
+std::string Repeated(std::string_view unit, std::size_t count) {
+  std::string text;
+  text.reserve(unit.size() * count);
+  for (std::size_t i = 0; i < count; ++i) text += unit;
+  return text;
+}
+
+// Small rows, then values of up to 34 MB among small ones and NULLs, then small rows.
+void WriteLarge(Lake& lake, const std::string& location) {
+  const Schema schema{{{"id", {Kind::kInt32}, false},
+                       {"t", {Kind::kUtf8}},
+                       {"b", {Kind::kBinary}},
+                       {"must", {Kind::kUtf8}, false}}};
+  Must(lake.Create(location, {schema, "", {}}));
+  const auto make = [](std::int64_t row, std::size_t column, ColumnBuilder& out) {
+    if (column == 0) return out.AppendInt32(static_cast<std::int32_t>(row));
+    switch (row * 10 + static_cast<std::int64_t>(column)) {
+      case 1011:
+        return out.AppendBytes(Repeated("zé€😀", 3'400'000));
+      case 1012:
+      case 1021:
+        return out.AppendNull();
+      case 1022:
+        return out.AppendBytes(Noise(3'000'000));
+      case 1031:
+        return out.AppendBytes(Repeated("\u00e9", 1'000'000));
+      case 1032:
+        return out.AppendBytes("");
+      case 1043:
+        return out.AppendBytes(Repeated("must", 500'000));
+      case 1051:
+        return out.AppendBytes(Repeated("y", 300'000));
+      default:
+        return out.AppendBytes("small " + std::to_string(row));
+    }
+  };
+  const auto from = [&](std::int64_t first) {
+    return [=](std::int64_t row, std::size_t column, ColumnBuilder& out) {
+      return make(first + row, column, out);
+    };
+  };
+  std::vector<RecordBatch> batches;
+  for (const auto& [first, count] : {std::pair{0, 101}, {101, 60}, {161, 39}}) {
+    const auto rows = ReadRows(schema, count, from(first));
+    batches.push_back(*Must(rows->Next()));
+  }
+  const columns::SchemaPtr shared = batches[0].schema;
+  Append(lake, location, columns::ReadBatches(shared, std::move(batches)), {});
+}
+
 void WriteTables(const std::string& folder) {
   DeltaLake lake;
   WriteKinds(lake, folder + "/kinds");
   WriteMapped(lake, folder + "/mapped", false);
   WriteMapped(lake, folder + "/mapped_ntz", true);
   WriteWide(lake, folder + "/wide");
+  WriteLarge(lake, folder + "/large");
   Must(lake.Create(folder + "/plans", {Schema{{{"snapshot", {Kind::kUtf8}},
                                                {"event", {Kind::kUtf8}},
                                                {"detail", {Kind::kUtf8}}}},

@@ -1,4 +1,5 @@
-//! Rows into Parquet files, streaming: one row group in memory, statistics beside it.
+//! Rows into the data files of a table: each batch in the table's columns, then in a
+//! Parquet file, with a new file where one grows too large.
 
 use std::sync::Arc;
 
@@ -7,28 +8,21 @@ use delta_kernel::arrow::datatypes::{Schema as ArrowSchema, SchemaRef as ArrowSc
 use delta_kernel::arrow::ffi_stream::RecordBatchStreamReader;
 use delta_kernel::engine::arrow_conversion::TryIntoArrow as _;
 use delta_kernel::engine::arrow_data::{ArrowEngineData, EngineDataArrowExt as _};
-use delta_kernel::object_store::buffered::BufWriter;
 use delta_kernel::object_store::path::Path;
-use delta_kernel::parquet::arrow::arrow_writer::ArrowWriterOptions;
-use delta_kernel::parquet::arrow::async_writer::AsyncArrowWriter;
-use delta_kernel::parquet::basic::Compression;
-use delta_kernel::parquet::file::properties::WriterProperties;
 use delta_kernel::transaction::BoundWriteContext;
 use delta_kernel::{Engine as _, ExpressionEvaluator, FileMeta};
 use delta_kernel_default_engine::build_add_file_metadata;
 use delta_kernel_default_engine::parquet::DataFileMetadata;
-use delta_kernel_default_engine::stats::FileStatsAccumulator;
 use url::Url;
 use uuid::Uuid;
 
 use crate::create::now_ms;
 use crate::failure::{Code, Failure, Outcome};
-use crate::table::{runtime, Place, ENGINE_INFO};
+use crate::parquet_file::ParquetFile;
+use crate::table::Place;
+use crate::upload::Upload;
 
-const ROW_GROUP_SIZE_BYTES_MAX: usize = 32 << 20;
 const FILE_SIZE_BYTES_MAX: usize = 256 << 20;
-/// Of one upload request; two may be under way.
-const PART_SIZE_BYTES: usize = 8 << 20;
 
 /// A data file that is complete in storage: the row of its `add` action.
 pub struct DataFile {
@@ -39,11 +33,9 @@ pub struct DataFile {
 }
 
 struct OpenFile {
-    writer: AsyncArrowWriter<BufWriter>,
-    statistics: FileStatsAccumulator,
+    file: ParquetFile,
     url: Url,
     path: Path,
-    row_count: u64,
 }
 
 /// Writes the batches of one source; `finish` completes the last file.
@@ -114,15 +106,13 @@ impl<'a> RowWriter<'a> {
             return Ok(());
         }
         let physical = self.arrange(batch)?;
-        let mut file = match self.open.take() {
-            Some(file) => file,
+        let mut open = match self.open.take() {
+            Some(open) => open,
             None => self.start(&physical)?,
         };
-        file.statistics.merge(&physical)?;
-        file.row_count += physical.num_rows() as u64;
-        let written = runtime()?.block_on(file.writer.write(&physical));
-        let is_full = file.writer.bytes_written() >= FILE_SIZE_BYTES_MAX;
-        self.open = Some(file);
+        let written = open.file.write(&physical);
+        let is_full = open.file.size_bytes() >= FILE_SIZE_BYTES_MAX;
+        self.open = Some(open);
         written?;
         if is_full {
             self.close()
@@ -151,45 +141,29 @@ impl<'a> RowWriter<'a> {
         let name = format!("part-{:05}-{}-c000.snappy.parquet", self.source_index, Uuid::new_v4());
         let url = self.context.write_dir().join(&name)?;
         let path = Path::from_url_path(url.path())?;
-        let upload =
-            BufWriter::with_capacity(self.place.store.clone(), path.clone(), PART_SIZE_BYTES)
-                .with_max_concurrency(2);
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .set_created_by(ENGINE_INFO.to_string())
-            .set_max_row_group_bytes(Some(ROW_GROUP_SIZE_BYTES_MAX))
-            .build();
-        let options =
-            ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
-        let writer = AsyncArrowWriter::try_new_with_options(upload, first.schema(), options)?;
-        let statistics = FileStatsAccumulator::new(
-            self.context.stats_columns(),
-            self.context.physical_data_schema(),
-        );
+        let upload = Upload::new(self.place, path.clone());
+        let file = ParquetFile::new(upload, first.schema(), self.context)?;
         self.paths.push(path.clone());
-        Ok(OpenFile { writer, statistics, url, path, row_count: 0 })
+        Ok(OpenFile { file, url, path })
     }
 
     fn close(&mut self) -> Outcome<()> {
-        let Some(mut file) = self.open.take() else { return Ok(()) };
-        // An upload that failed to finish cleans up after itself when it is dropped.
-        runtime()?.block_on(file.writer.finish())?;
-        let size_bytes = file.writer.bytes_written() as u64;
+        let Some(OpenFile { mut file, url, path }) = self.open.take() else { return Ok(()) };
+        file.finish()?;
+        let (row_count, size_bytes) = (file.row_count, file.size_bytes() as u64);
         let statistics = file
             .statistics
             .finish()?
             .ok_or_else(|| Failure::new(Code::Internal, "a data file has no statistics"))?;
-        let meta =
-            DataFileMetadata::new(FileMeta::new(file.url, now_ms()?, size_bytes), statistics);
+        let meta = DataFileMetadata::new(FileMeta::new(url, now_ms()?, size_bytes), statistics);
         let add = build_add_file_metadata(meta, self.context)?.try_into_record_batch()?;
-        self.files.push(DataFile { add, path: file.path, row_count: file.row_count, size_bytes });
+        self.files.push(DataFile { add, path, row_count, size_bytes });
         Ok(())
     }
 
     fn abandon(&mut self) {
-        if let (Some(file), Ok(runtime)) = (self.open.take(), runtime()) {
-            // Best effort: parts that were sent are dropped by the store's own rules.
-            let _ = runtime.block_on(file.writer.into_inner().abort());
+        if let Some(open) = self.open.take() {
+            open.file.abandon();
         }
     }
 }
