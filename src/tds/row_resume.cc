@@ -15,8 +15,6 @@ constexpr std::uint16_t kShortNull = 0xFFFF;
 constexpr std::size_t kTextTimestampSize = 8;
 // The largest short value with its length, and what vector loads may reach past it.
 constexpr std::size_t kKeptSizeMax = 2 + 0xFFFF + kReadSlackBytes;
-// Long values are converted in pieces of this size, so that room is made in proportion.
-constexpr std::size_t kPieceSizeBytes = 64u << 10;
 constexpr std::size_t kColumnBytesMax = INT32_MAX;
 
 template <typename T>
@@ -242,7 +240,7 @@ Status RowDecoder::TakeText(PlannedColumn& column, const std::uint8_t* at,
       }
       continue;
     }
-    const std::size_t piece = std::min(size, kPieceSizeBytes);
+    const std::size_t piece = std::min(size, limits_.piece_size_bytes);
     TRY(TakePiece(column, at, piece));
     at += piece;
     size -= piece;
