@@ -132,6 +132,21 @@ def script(path: str, *fixed) -> Callable[[list[str]], int]:
     return command
 
 
+def crash(words: list[str]) -> int:
+    """All stops of the runtime; with --full 1000 seeds of the model test after them."""
+
+    def work() -> int:
+        dev_build.build("build", "release")
+        rest = [word for word in words if word != "--full"]
+        code = dev_run.show([dev_paths.venv_python(), ROOT / "tests/crash/crash.py",
+                             "--program", dev_steps.PROGRAM, *rest])
+        if "--full" not in words:
+            return code
+        return dev_run.show([dev_paths.program("tests/model_test"), "--seeds", "1000"]) or code
+
+    return attempt(work)
+
+
 def latency(words: list[str]) -> int:
     def work() -> int:
         dev_build.build("build", "release")
@@ -144,6 +159,7 @@ BENCHES = {
     "latency": latency,
     "read": script("bench/read.py"),
     "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),
+    "catch_up": script("bench/catch_up.py", "--program", dev_steps.PROGRAM),
 }
 
 
@@ -170,8 +186,8 @@ COMMANDS = {
                      script("tests/peers/peers.py", "--program", dev_steps.PROGRAM)),
     "existing": Command("existing [--only PART]", "the existing package on Spark beside ours",
                         script(*dev_steps.EXISTING)),
-    "crash": Command("crash [OPTIONS]", "stop the runtime everywhere, compare with a model",
-                     script("tests/crash/crash.py", "--program", dev_steps.PROGRAM)),
+    "crash": Command("crash [--full] [OPTIONS]",
+                     "stop the runtime everywhere, compare with a model", crash),
     "fuzz": Command("fuzz [TARGET ...] [--seconds N]", "libFuzzer under clang 16", fuzz),
     "bench": Command("bench NAME [OPTIONS]", "measure: ./dev bench alone lists what", bench),
     "format": Command("format [--check]", "clang-format every C++ file", reformat),

@@ -22,67 +22,68 @@ namespace mssql_cdc {
 // session, 3xxx CDC, 4xxx lake, 5xxx checkpoint and run, 6xxx configuration,
 // 7xxx simulator tool.
 //      number, name,            remedy,   summary (lower case, no full stop)
-#define MSSQL_CDC_ERRORS(ROW)                                                        \
-  ROW(1001, ConnectFailed, Retry, "the server could not be reached")                 \
-  ROW(1002, ConnectionLost, Retry,                                                   \
-      "the connection ended before the reply was complete")                          \
-  ROW(1003, TimedOut, Retry, "the server did not answer in time")                    \
-  ROW(1004, TlsFailed, Reconfigure, "the encrypted connection could not be set up")  \
-  ROW(1005, CertificateUntrusted, Reconfigure,                                       \
-      "the server's certificate could not be verified")                              \
-  ROW(1006, EncryptionRefused, Reconfigure,                                          \
-      "the server does not offer the encryption that was asked for")                 \
-  ROW(1007, NameNotResolved, Retry, "the host name could not be resolved")           \
-  ROW(1101, TdsMalformed, Report, "the server sent bytes that break its protocol")   \
-  ROW(1102, TdsRefusedToken, Report, "the server sent a token this client refuses")  \
-  ROW(1103, TdsLimitExceeded, Report,                                                \
-      "the server announced more than this client takes")                            \
-  ROW(1104, TdsUnsupportedType, Reconfigure,                                         \
-      "a column has a type that cannot be read")                                     \
-  ROW(1105, TextUndecodable, Report, "text is not valid in its column's code page")  \
-  ROW(2001, LoginFailed, Reconfigure, "the server refused the login")                \
-  ROW(2002, DatabaseUnavailable, Reconfigure, "the database could not be opened")    \
-  ROW(2003, ServerError, Report, "the server refused a statement")                   \
-  ROW(2004, ServerBusy, Retry, "the server is not available for the moment")         \
-  ROW(2005, PermissionDenied, Reconfigure, "the login lacks a permission")           \
-  ROW(2006, TooManyRoutes, Report, "the server kept redirecting the login")          \
-  ROW(3001, DataLoss, Reseed, "changes were removed before they were read")          \
-  ROW(3002, SchemaChanged, Reconfigure,                                              \
-      "the source's columns no longer fit the table that is written")                \
-  ROW(3003, CdcNotEnabled, Reconfigure, "change data capture is not enabled")        \
-  ROW(3004, CaptureInstanceNotFound, Reconfigure,                                    \
-      "the capture instance was not found, or the login may not see it")             \
-  ROW(3005, CaptureHasNotRun, Retry, "the capture job has not written anything yet") \
-  ROW(3006, PositionAheadOfServer, Reseed,                                           \
-      "the server's newest change is older than what was already read")              \
-  ROW(3007, ColumnNotReadable, Reconfigure, "a captured column cannot be read")      \
-  ROW(4001, LakeConflict, Retry, "another writer committed to the table first")      \
-  ROW(4002, LakeUnreachable, Retry,                                                  \
-      "the table's storage could not be read or written")                            \
-  ROW(4003, LakeTableUnsupported, Reconfigure,                                       \
-      "the Delta table needs a feature this writer does not have")                   \
-  ROW(4004, LakeSchemaMismatch, Reconfigure,                                         \
-      "the rows do not fit the Delta table's columns")                               \
-  ROW(4005, LakeFailed, Report, "the Delta table could not be read or written")      \
-  ROW(5001, CheckpointInUse, Reconfigure, "another process uses this checkpoint")    \
-  ROW(5002, CheckpointUnreadable, Report, "the checkpoint cannot be understood")     \
-  ROW(5003, CheckpointRewound, Reconfigure,                                          \
-      "the checkpoint is older than the table it belongs to")                        \
-  ROW(5004, FileFailed, Retry, "a file could not be read or written")                \
-  ROW(5005, SnapshotModeLocked, Reconfigure,                                         \
-      "a snapshot of the other mode is already open")                                \
-  ROW(5006, Stopped, Retry, "the run was stopped before it was complete")            \
-  ROW(5007, TargetLost, Reseed, "the target table no longer has what was streamed")  \
-  ROW(6001, ConfigUnreadable, Reconfigure, "the configuration file cannot be read")  \
-  ROW(6002, OptionInvalid, Reconfigure, "an option's value is not allowed")          \
-  ROW(6003, OptionMissing, Reconfigure, "a required option is missing")              \
-  ROW(6004, OptionUnknown, Reconfigure, "an option is not known")                    \
-  ROW(6005, OptionsClash, Reconfigure, "options exclude each other")                 \
-  ROW(6006, KeywordUnsupported, Reconfigure,                                         \
-      "a connection string keyword is not supported")                                \
-  ROW(7001, SimulatorFailed, Report,                                                 \
-      "the simulator could not start or keep its state")                             \
-  ROW(9001, OutOfMemory, Retry, "memory ran out")                                    \
+#define MSSQL_CDC_ERRORS(ROW)                                                          \
+  ROW(1001, ConnectFailed, Retry, "the server could not be reached")                   \
+  ROW(1002, ConnectionLost, Retry,                                                     \
+      "the connection ended before the reply was complete")                            \
+  ROW(1003, TimedOut, Retry, "the server did not answer in time")                      \
+  ROW(1004, TlsFailed, Reconfigure, "the encrypted connection could not be set up")    \
+  ROW(1005, CertificateUntrusted, Reconfigure,                                         \
+      "the server's certificate could not be verified")                                \
+  ROW(1006, EncryptionRefused, Reconfigure,                                            \
+      "the server does not offer the encryption that was asked for")                   \
+  ROW(1007, NameNotResolved, Retry, "the host name could not be resolved")             \
+  ROW(1101, TdsMalformed, Report, "the server sent bytes that break its protocol")     \
+  ROW(1102, TdsRefusedToken, Report, "the server sent a token this client refuses")    \
+  ROW(1103, TdsLimitExceeded, Report,                                                  \
+      "the server announced more than this client takes")                              \
+  ROW(1104, TdsUnsupportedType, Reconfigure,                                           \
+      "a column has a type that cannot be read")                                       \
+  ROW(1105, TextUndecodable, Report, "text is not valid in its column's code page")    \
+  ROW(2001, LoginFailed, Reconfigure, "the server refused the login")                  \
+  ROW(2002, DatabaseUnavailable, Reconfigure, "the database could not be opened")      \
+  ROW(2003, ServerError, Report, "the server refused a statement")                     \
+  ROW(2004, ServerBusy, Retry, "the server is not available for the moment")           \
+  ROW(2005, PermissionDenied, Reconfigure, "the login lacks a permission")             \
+  ROW(2006, TooManyRoutes, Report, "the server kept redirecting the login")            \
+  ROW(3001, DataLoss, Reseed, "changes were removed before they were read")            \
+  ROW(3002, SchemaChanged, Reconfigure,                                                \
+      "the source's columns no longer fit the table that is written")                  \
+  ROW(3003, CdcNotEnabled, Reconfigure, "change data capture is not enabled")          \
+  ROW(3004, CaptureInstanceNotFound, Reconfigure,                                      \
+      "the capture instance was not found, or the login may not see it")               \
+  ROW(3005, CaptureHasNotRun, Retry, "the capture job has not written anything yet")   \
+  ROW(3006, PositionAheadOfServer, Reseed,                                             \
+      "the server's newest change is older than what was already read")                \
+  ROW(3007, ColumnNotReadable, Reconfigure, "a captured column cannot be read")        \
+  ROW(3008, SourceForked, Reseed, "the server's history is not the one that was read") \
+  ROW(4001, LakeConflict, Retry, "another writer committed to the table first")        \
+  ROW(4002, LakeUnreachable, Retry,                                                    \
+      "the table's storage could not be read or written")                              \
+  ROW(4003, LakeTableUnsupported, Reconfigure,                                         \
+      "the Delta table needs a feature this writer does not have")                     \
+  ROW(4004, LakeSchemaMismatch, Reconfigure,                                           \
+      "the rows do not fit the Delta table's columns")                                 \
+  ROW(4005, LakeFailed, Report, "the Delta table could not be read or written")        \
+  ROW(5001, CheckpointInUse, Reconfigure, "another process uses this checkpoint")      \
+  ROW(5002, CheckpointUnreadable, Report, "the checkpoint cannot be understood")       \
+  ROW(5003, CheckpointRewound, Reconfigure,                                            \
+      "the checkpoint is older than the table it belongs to")                          \
+  ROW(5004, FileFailed, Retry, "a file could not be read or written")                  \
+  ROW(5005, SnapshotModeLocked, Reconfigure,                                           \
+      "a snapshot of the other mode is already open")                                  \
+  ROW(5006, Stopped, Retry, "the run was stopped before it was complete")              \
+  ROW(5007, TargetLost, Reseed, "the target table no longer has what was streamed")    \
+  ROW(6001, ConfigUnreadable, Reconfigure, "the configuration file cannot be read")    \
+  ROW(6002, OptionInvalid, Reconfigure, "an option's value is not allowed")            \
+  ROW(6003, OptionMissing, Reconfigure, "a required option is missing")                \
+  ROW(6004, OptionUnknown, Reconfigure, "an option is not known")                      \
+  ROW(6005, OptionsClash, Reconfigure, "options exclude each other")                   \
+  ROW(6006, KeywordUnsupported, Reconfigure,                                           \
+      "a connection string keyword is not supported")                                  \
+  ROW(7001, SimulatorFailed, Report,                                                   \
+      "the simulator could not start or keep its state")                               \
+  ROW(9001, OutOfMemory, Retry, "memory ran out")                                      \
   ROW(9002, InternalError, Report, "a bug in this program")
 
 enum class ErrorId : std::uint16_t {

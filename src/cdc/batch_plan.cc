@@ -5,33 +5,34 @@
 namespace mssql_cdc::cdc {
 namespace {
 
-// The plan to read up to `end`, unless that is no longer possible. Requires position <
-// end.
-BatchPlan ReadUpTo(const BatchFacts& facts, const Offset& end) {
-  if (!facts.instance_min) return ReportMissingInstance{};
-  const LsnWindow window{facts.position.lsn, end.lsn};
-  if (CleanupReached(window, facts.instance_min)) {
-    return ReportGap{facts.position.lsn, *facts.instance_min};
-  }
-  return ReadChanges{window, end.commit_us};
+// Zones differ by quarters of an hour. A commit time that another clock converted (a
+// server before 2022, whose offset changed; another reader's rule for the hour that the
+// clock repeats) is off by a multiple of that.
+constexpr std::int64_t kZoneStepUs = 15LL * 60 * 1'000'000;
+
+// Whether the server's history lacks the commit at the position. The mapping keeps its
+// entries up to cleanup's mark, so one between its ends must be there.
+bool IsForked(const BatchFacts& facts) {
+  const Offset& position = facts.position;
+  if (!position.commit_us || !facts.server_max || !facts.server_oldest) return false;
+  if (position.lsn < *facts.server_oldest) return false;
+  if (!facts.position_commit_us) return true;
+  return (*facts.position_commit_us - *position.commit_us) % kZoneStepUs != 0;
+}
+
+ReportFork Fork(const BatchFacts& facts) {
+  return {facts.position.lsn, facts.position.commit_us, facts.position_commit_us};
 }
 
 }  // namespace
-
-bool CleanupReached(const LsnWindow& window, const std::optional<Lsn>& instance_min) {
-  if (!instance_min) return true;
-  // The first LSN not yet read must still be there; instance_min is itself readable.
-  // Next() is absent only at the top, which no window starts at.
-  const std::optional<Lsn> first_unread = window.after.Next();
-  return first_unread && *first_unread < *instance_min;
-}
 
 BatchPlan PlanBatch(const BatchFacts& facts) {
   const Lsn position = facts.position.lsn;
   const bool is_ahead = facts.server_max && facts.server_max->lsn < position;
   if (is_ahead && facts.position.commit_us) {
-    return ReportFork{position, facts.server_max->lsn};
+    return ReportBehind{position, facts.server_max->lsn};
   }
+  if (IsForked(facts)) return Fork(facts);
   if (facts.frozen_end && facts.frozen_end->lsn <= position) {
     return Wait{Wait::Reason::kFrozenEndReached};
   }
@@ -43,17 +44,17 @@ BatchPlan PlanBatch(const BatchFacts& facts) {
     end = *facts.limited_end;
   }
   if (end.lsn <= position) return Wait{Wait::Reason::kCaughtUp};
-  return ReadUpTo(facts, end);
+  return ReadChanges{{position, end.lsn}, end.commit_us};
 }
 
 BatchPlan PlanReplay(const BatchFacts& facts, const Offset& pending_end) {
   const Lsn position = facts.position.lsn;
   if (pending_end.lsn <= position) return ReadNothing{};
-  if (!facts.instance_min) return ReportMissingInstance{};
   if (facts.server_max && facts.server_max->lsn < pending_end.lsn) {
-    return ReportFork{pending_end.lsn, facts.server_max->lsn};
+    return ReportBehind{pending_end.lsn, facts.server_max->lsn};
   }
-  return ReadUpTo(facts, pending_end);
+  if (IsForked(facts)) return Fork(facts);
+  return ReadChanges{{position, pending_end.lsn}, pending_end.commit_us};
 }
 
 }  // namespace mssql_cdc::cdc

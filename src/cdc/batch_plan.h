@@ -20,9 +20,10 @@ struct BatchFacts {
   std::optional<Offset>
       server_max;  // Newest mapping entry; absent: none was ever written,
                    // or cleanup took them all on an idle database.
-  std::optional<Lsn>
-      instance_min;  // fn_cdc_get_min_lsn; absent when that is zero: no such
-                     // instance, no permission, or not reached by capture.
+  // The mapping's oldest entry: of those below it nothing is known.
+  std::optional<Lsn> server_oldest;
+  // When the server says that the position was committed; absent: it is no entry.
+  std::optional<std::int64_t> position_commit_us;
   // With a limit of n commits a batch: the n-th mapping entry above the position, or
   // the last one if there are fewer.
   std::optional<Offset> limited_end;
@@ -42,21 +43,20 @@ struct Wait {
   } reason;
   bool operator==(const Wait&) const = default;
 };
-// Cleanup may have removed changes above the position that were never read.
-struct ReportGap {
-  Lsn position;
-  Lsn first_readable;
-  bool operator==(const ReportGap&) const = default;
-};
-struct ReportMissingInstance {
-  bool operator==(const ReportMissingInstance&) const = default;
-};
 // The server's newest commit is below one that was read from it: it was restored or
 // failed over to a copy that lacks the end. Reading on would skip or repeat changes
 // unnoticed.
-struct ReportFork {
+struct ReportBehind {
   Lsn position;
   Lsn server_max;
+  bool operator==(const ReportBehind&) const = default;
+};
+// The server has gone past the position, but on another way: the commit that was read
+// last is not in its history, or was made at another time.
+struct ReportFork {
+  Lsn position;
+  std::optional<std::int64_t> commit_us;         // As it was read.
+  std::optional<std::int64_t> server_commit_us;  // Absent: no such commit.
   bool operator==(const ReportFork&) const = default;
 };
 // A pending batch that ends where it begins: nothing to read, but to be recorded.
@@ -64,20 +64,17 @@ struct ReadNothing {
   bool operator==(const ReadNothing&) const = default;
 };
 
-using BatchPlan = std::variant<ReadChanges, ReadNothing, Wait, ReportGap,
-                               ReportMissingInstance, ReportFork>;
+using BatchPlan =
+    std::variant<ReadChanges, ReadNothing, Wait, ReportBehind, ReportFork>;
 
 // The plan for a new batch. Total; never reads at or below the position, never beyond
-// server_max or frozen_end. A position without a commit time was not read from the
-// server (an explicit start, one just below an instance's first LSN), so it may lie
-// above server_max: that waits.
+// server_max or frozen_end. What it reads of a window, and whether that is still there,
+// is read_plan.h's. A position without a commit time was not read from the server (an
+// explicit start, one just below an instance's first LSN), so it may lie above
+// server_max: that waits.
 BatchPlan PlanBatch(const BatchFacts& facts);
 
 // The plan for a batch whose end an earlier run wrote down: to exactly that end.
 BatchPlan PlanReplay(const BatchFacts& facts, const Offset& pending_end);
-
-// Whether what was read from `window` may lack changes: cleanup moves the instance's
-// first LSN before it deletes, so looking after the read is enough.
-bool CleanupReached(const LsnWindow& window, const std::optional<Lsn>& instance_min);
 
 }  // namespace mssql_cdc::cdc

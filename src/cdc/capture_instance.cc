@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/case_fold.h"
 #include "base/text.h"
 #include "cdc/cells.h"
 
@@ -33,11 +34,11 @@ std::string Join(const std::vector<std::string>& names) {
 // Names a person may have meant: those that begin with it, and those a few edits away.
 std::vector<std::string> NearestNames(const std::vector<CaptureInstance>& instances,
                                       std::string_view name) {
-  const std::string wanted = LowerAscii(name);
+  const std::string wanted = LowerCase(name);
   const std::size_t distance_max = std::max<std::size_t>(2, wanted.size() / 3);
   std::vector<std::pair<std::size_t, std::string>> ranked;
   for (const CaptureInstance& instance : instances) {
-    const std::string candidate = LowerAscii(instance.name);
+    const std::string candidate = LowerCase(instance.name);
     std::size_t distance = EditDistance(candidate, wanted);
     if (candidate.starts_with(wanted) || wanted.starts_with(candidate + "_"))
       distance = 0;
@@ -149,44 +150,94 @@ Status CheckInstanceName(std::string_view name) {
   return Unit{};
 }
 
-Result<CaptureInstance> ResolveInstance(const std::vector<CaptureInstance>& instances,
-                                        std::string_view name) {
+namespace {
+
+bool IsOfTable(const CaptureInstance& instance, const CaptureInstance& other) {
+  return instance.source_schema == other.source_schema &&
+         instance.source_table == other.source_table;
+}
+
+// The instance called `name`, ignoring case unless there are several. Errors:
+// CaptureInstanceNotFound (fact candidates).
+Result<const CaptureInstance*> FindByName(const std::vector<CaptureInstance>& instances,
+                                          std::string_view name) {
   std::vector<std::string> same_but_case;
   const CaptureInstance* match = nullptr;
   for (const CaptureInstance& instance : instances) {
-    if (instance.name == name) return instance;
-    if (!EqualsIgnoringAsciiCase(instance.name, name)) continue;
+    if (instance.name == name) return &instance;
+    if (!EqualsIgnoringCase(instance.name, name)) continue;
     same_but_case.push_back(instance.name);
     match = &instance;
   }
-  if (same_but_case.size() == 1) return *match;
-  Error error(ErrorId::kCaptureInstanceNotFound);
-  error.Add("capture_instance", std::string(name));
-  if (same_but_case.size() > 1) {
-    error.Add("candidates", Join(same_but_case));
-    return error;
-  }
+  if (same_but_case.size() <= 1) return match;
+  return Error(ErrorId::kCaptureInstanceNotFound)
+      .With("capture_instance", std::string(name))
+      .With("candidates", Join(same_but_case));
+}
 
-  const auto age = [](const CaptureInstance& instance) {
-    return std::tuple(instance.created_us, instance.start_lsn.value_or(Lsn{}));
-  };
-  bool one_table = true;
+// An instance of the only table whose default instance name is `name`, or null.
+const CaptureInstance* FindByDefaultName(const std::vector<CaptureInstance>& instances,
+                                         std::string_view name) {
+  const CaptureInstance* match = nullptr;
   for (const CaptureInstance& instance : instances) {
     const std::string default_name =
         instance.source_schema + "_" + instance.source_table;
-    if (!EqualsIgnoringAsciiCase(default_name, name)) continue;
-    if (match != nullptr && (match->source_schema != instance.source_schema ||
-                             match->source_table != instance.source_table)) {
-      one_table = false;
-    }
-    if (match == nullptr || age(instance) < age(*match)) match = &instance;
+    if (!EqualsIgnoringCase(default_name, name)) continue;
+    if (match != nullptr && !IsOfTable(*match, instance)) return nullptr;
+    match = &instance;
   }
-  if (match != nullptr && one_table) return *match;
+  return match;
+}
 
-  const std::vector<std::string> nearest = NearestNames(instances, name);
-  if (!nearest.empty()) error.Add("nearest", Join(nearest));
-  error.Add("visible_count", std::to_string(instances.size()));
-  return error;
+}  // namespace
+
+Result<InstanceFamily> ResolveFamily(const std::vector<CaptureInstance>& instances,
+                                     std::string_view name,
+                                     const std::vector<std::string>& also_known_as) {
+  InstanceFamily family;
+  TRY_ASSIGN(const CaptureInstance* member, FindByName(instances, name));
+  family.name_is_gone = member == nullptr;
+  if (member == nullptr) member = FindByDefaultName(instances, name);
+  for (auto known = also_known_as.begin();
+       member == nullptr && known != also_known_as.end(); ++known) {
+    const auto listed = std::ranges::find(instances, *known, &CaptureInstance::name);
+    if (listed != instances.end()) member = &*listed;
+  }
+  if (member == nullptr) {
+    Error error(ErrorId::kCaptureInstanceNotFound);
+    error.Add("capture_instance", std::string(name));
+    const std::vector<std::string> nearest = NearestNames(instances, name);
+    if (!nearest.empty()) error.Add("nearest", Join(nearest));
+    error.Add("visible_count", std::to_string(instances.size()));
+    return error;
+  }
+  for (const CaptureInstance& instance : instances) {
+    if (IsOfTable(instance, *member)) family.instances.push_back(instance);
+  }
+  std::ranges::sort(family.instances, {}, [](const CaptureInstance& instance) {
+    return std::tuple(instance.created_us, instance.start_lsn.value_or(Lsn{}));
+  });
+  return family;
+}
+
+std::vector<ReadPiece> CutAtInstances(const std::vector<CaptureInstance>& instances,
+                                      const LsnWindow& window) {
+  std::vector<ReadPiece> pieces;
+  LsnWindow left = window;
+  std::size_t current = 0;
+  for (std::size_t next = 1; next < instances.size(); ++next) {
+    if (!instances[next].start_lsn) continue;
+    // What is below the newer instance's first LSN is the older one's.
+    const std::optional<Lsn> below = instances[next].start_lsn->Previous();
+    if (!below || window.through <= *below) break;
+    if (left.after < *below) {
+      pieces.push_back({current, {left.after, *below}});
+      left.after = *below;
+    }
+    current = next;
+  }
+  pieces.push_back({current, left});
+  return pieces;
 }
 
 }  // namespace mssql_cdc::cdc

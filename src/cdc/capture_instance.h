@@ -58,11 +58,42 @@ Result<std::vector<SourceColumn>> ReadSourceColumns(const columns::RecordBatch& 
 // and no control character. Errors: OptionInvalid.
 Status CheckInstanceName(std::string_view name);
 
-// The instance that `name` means: the exact name, else the only one equal ignoring
-// case, else the oldest instance of the only table whose default name (schema_table) it
-// is. Errors: CaptureInstanceNotFound with fact `nearest` (names that come close) or
-// `candidates` (names that differ only in case).
-Result<CaptureInstance> ResolveInstance(const std::vector<CaptureInstance>& instances,
-                                        std::string_view name);
+// All instances of one source table.
+struct InstanceFamily {
+  // Oldest first: by creation, then by first LSN, since cleanup may move both to the
+  // same one. Never empty.
+  std::vector<CaptureInstance> instances;
+  // The configured name is no instance's any more; its table is still known.
+  bool name_is_gone = false;
+
+  const CaptureInstance& oldest() const { return instances.front(); }
+  const CaptureInstance& newest() const { return instances.back(); }
+};
+
+// The instances of the table that `name` means: that of the instance with the exact
+// name, else with the only one equal ignoring case, else of the only table whose
+// default name (schema_table) it is, else of the first of `also_known_as` that is
+// listed: names under which this stream has read the table before. Errors:
+// CaptureInstanceNotFound with fact `nearest` (names that come close) or `candidates`
+// (names that differ only in case).
+Result<InstanceFamily> ResolveFamily(
+    const std::vector<CaptureInstance>& instances, std::string_view name,
+    const std::vector<std::string>& also_known_as = {});
+
+// A part of a batch that is read from one instance, by its place in the list.
+struct ReadPiece {
+  std::size_t instance_index = 0;
+  LsnWindow window;
+
+  bool operator==(const ReadPiece&) const = default;
+};
+
+// Tiles `window` so that each commit is read once, although two instances hold those
+// from the newer one's first LSN on: below it the older instance is read, from it on
+// the newer. An instance that capture has not reached is not read. `instances` are
+// oldest first and not empty; the oldest takes what is below all others, whether it
+// still holds it or not. Ascending, none empty.
+std::vector<ReadPiece> CutAtInstances(const std::vector<CaptureInstance>& instances,
+                                      const LsnWindow& window);
 
 }  // namespace mssql_cdc::cdc

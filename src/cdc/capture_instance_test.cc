@@ -11,39 +11,106 @@ CaptureInstance Instance(std::string table, std::string name, std::int64_t creat
   return {"dbo", std::move(table), std::move(name), std::nullopt, created_us, {}};
 }
 
-TEST(ResolveInstance, Table) {
+std::vector<std::string> NamesOf(const InstanceFamily& family) {
+  std::vector<std::string> names;
+  for (const CaptureInstance& instance : family.instances) {
+    names.push_back(instance.name);
+  }
+  return names;
+}
+
+TEST(ResolveFamily, Table) {
   const std::vector<CaptureInstance> kInstances = {
-      Instance("orders", "dbo_orders", 1), Instance("orders", "dbo_orders_v2", 2),
-      Instance("lines", "dbo_lines", 3),   Instance("Mixed", "dbo_Mixed", 4),
-      Instance("mixed2", "DBO_MIXED", 5),  Instance("stock", "stock_new", 7),
+      Instance("orders", "dbo_orders_v2", 2),
+      Instance("orders", "dbo_orders", 1),
+      Instance("lines", "dbo_lines", 3),
+      Instance("Mixed", "dbo_Mixed", 4),
+      Instance("mixed2", "DBO_MIXED", 5),
+      Instance("stock", "stock_new", 7),
       Instance("stock", "stock_newer", 6),
+      Instance("Café", "dbo_Café", 8),
+      Instance("x y", "X1", 9),
   };
+  using Names = std::vector<std::string>;
   const struct {
     const char* name;
-    const char* resolved;  // nullptr: not found.
+    Names known;
+    Names family;  // Empty: not found.
+    bool is_gone;
     const char* fact;
     const char* value;
   } kRows[] = {
-      {"dbo_orders", "dbo_orders", "", ""},
-      {"DBO_Lines", "dbo_lines", "", ""},
-      {"dbo_Mixed", "dbo_Mixed", "", ""},
-      {"dbo_mixed", nullptr, "candidates", "dbo_Mixed, DBO_MIXED"},
-      {"dbo_stock", "stock_newer", "", ""},
-      {"dbo_order", nullptr, "nearest", "dbo_orders, dbo_orders_v2"},
-      {"dbo_lins", nullptr, "nearest", "dbo_lines"},
-      {"hr_people_archive", nullptr, "visible_count", "7"},
+      {"dbo_orders", {}, {"dbo_orders", "dbo_orders_v2"}, false, "", ""},
+      {"dbo_orders_v2", {}, {"dbo_orders", "dbo_orders_v2"}, false, "", ""},
+      {"DBO_Lines", {}, {"dbo_lines"}, false, "", ""},
+      {"dbo_CAFÉ", {}, {"dbo_Café"}, false, "", ""},
+      {"x1", {}, {"X1"}, false, "", ""},
+      {"dbo_Mixed", {}, {"dbo_Mixed"}, false, "", ""},
+      {"dbo_mixed", {}, {}, false, "candidates", "dbo_Mixed, DBO_MIXED"},
+      {"dbo_stock", {}, {"stock_newer", "stock_new"}, true, "", ""},
+      {"dbo_order", {}, {}, false, "nearest", "dbo_orders, dbo_orders_v2"},
+      {"dbo_lins", {}, {}, false, "nearest", "dbo_lines"},
+      {"hr_people_archive", {}, {}, false, "visible_count", "9"},
+      {"old", {"gone too", "stock_new"}, {"stock_newer", "stock_new"}, true, "", ""},
+      {"dbo_lines", {"stock_new"}, {"dbo_lines"}, false, "", ""},
   };
   for (const auto& row : kRows) {
     SCOPED_TRACE(row.name);
-    const Result<CaptureInstance> found = ResolveInstance(kInstances, row.name);
-    ASSERT_EQ(found.ok(), row.resolved != nullptr);
+    const Result<InstanceFamily> found = ResolveFamily(kInstances, row.name, row.known);
+    ASSERT_EQ(found.ok(), !row.family.empty());
     if (found.ok()) {
-      EXPECT_EQ(found.value().name, row.resolved);
+      EXPECT_EQ(NamesOf(found.value()), row.family);
+      EXPECT_EQ(found.value().name_is_gone, row.is_gone);
     } else {
       EXPECT_EQ(found.error().id(), ErrorId::kCaptureInstanceNotFound);
       EXPECT_EQ(found.error().Fact(row.fact), row.value);
     }
   }
+}
+
+constexpr Lsn L(std::uint8_t last) { return Lsn{{0, 0, 0, 1, 0, 0, 0, 2, 0, last}}; }
+
+// Cleanup moves both instances of a table to one LSN: which is newer, creation tells.
+TEST(ResolveFamily, OneFirstLsnIsOrderedByCreation) {
+  std::vector<CaptureInstance> instances = {Instance("t", "v2", 2),
+                                            Instance("t", "v1", 1)};
+  for (CaptureInstance& instance : instances) instance.start_lsn = L(5);
+  EXPECT_EQ(NamesOf(ResolveFamily(instances, "v1").value()),
+            (std::vector<std::string>{"v1", "v2"}));
+}
+
+// Every window over every pair of first LSNs: each LSN of it is in exactly one piece,
+// and that piece is the newer instance's from its first LSN on.
+TEST(CutAtInstances, EachCommitIsReadOnceAndFromTheNewestThatHoldsIt) {
+  int two_piece_count = 0;
+  for (std::uint8_t v1 = 0; v1 < 8; ++v1) {
+    for (std::uint8_t v2 = 0; v2 < 8; ++v2) {
+      std::vector<CaptureInstance> instances = {Instance("t", "v1", 1),
+                                                Instance("t", "v2", 2)};
+      if (v1 != 0) instances[0].start_lsn = L(v1);
+      if (v2 != 0) instances[1].start_lsn = L(v2);
+      for (std::uint8_t after = 0; after < 8; ++after) {
+        for (auto through = static_cast<std::uint8_t>(after + 1); through < 9;
+             ++through) {
+          const auto pieces = CutAtInstances(instances, {L(after), L(through)});
+          two_piece_count += pieces.size() == 2;
+          Lsn reached = L(after);
+          for (const ReadPiece& piece : pieces) {
+            EXPECT_EQ(piece.window.after, reached);
+            EXPECT_LT(piece.window.after, piece.window.through);
+            reached = piece.window.through;
+            const bool is_from_newer = v2 != 0 && L(v2) <= *piece.window.after.Next();
+            EXPECT_EQ(piece.instance_index, is_from_newer ? 1u : 0u);
+            if (!is_from_newer && v2 != 0) {
+              EXPECT_LT(piece.window.through, L(v2));
+            }
+          }
+          EXPECT_EQ(reached, L(through));
+        }
+      }
+    }
+  }
+  EXPECT_GT(two_piece_count, 100);
 }
 
 TEST(ParseColumnList, BracketsAndWhatIsInThem) {

@@ -96,8 +96,16 @@ void Progress::OnIdle(const runtime::IdleSummary& summary) {
   if (summary.wait_ms < kQuietWaitMs) return;
   {
     const std::lock_guard lock(mutex_);
-    if (idle_lsn_ == summary.lsn) return;
-    idle_lsn_ = summary.lsn;
+    if (idle_lsn_ == summary.lsn + summary.stall) return;
+    idle_lsn_ = summary.lsn + summary.stall;
+  }
+  if (!summary.stall.empty()) {
+    output_.Event(name_, "stalled",
+                  fmt::format("waiting at {}: {}", At(summary.lsn, summary.commit_ts),
+                              summary.stall),
+                  {Field{"lsn", summary.lsn}, Field{"commit_ts", summary.commit_ts},
+                   Field{"cause", summary.stall}});
+    return;
   }
   output_.Event(name_, "idle",
                 fmt::format("up to date at {}", At(summary.lsn, summary.commit_ts)),

@@ -4,9 +4,10 @@
 #include <functional>
 #include <utility>
 
-#include "cdc/batch_plan.h"
 #include "cdc/cells.h"
 #include "cdc/output_columns.h"
+#include "cdc/read_plan.h"
+#include "cdc/type_fit.h"
 #include "reader/make_columns.h"
 #include "sqlserver/statements.h"
 
@@ -37,6 +38,38 @@ Result<std::vector<RecordBatch>> NextSmallSet(sqlserver::Reply& reply) {
     if (!batch) return batches;
     if (batch->row_count != 0) batches.push_back(*std::move(batch));
   }
+}
+
+// What the server is to make of a column that it has as another type.
+std::string SqlTypeName(const columns::Type& type) {
+  switch (type.kind) {
+    case Kind::kBool:
+      return "bit";
+    case Kind::kInt16:
+      return "smallint";
+    case Kind::kInt32:
+      return "int";
+    case Kind::kInt64:
+      return "bigint";
+    case Kind::kFloat32:
+      return "real";
+    case Kind::kFloat64:
+      return "float";
+    case Kind::kDecimal128:
+      return "decimal(" + std::to_string(type.precision) + ", " +
+             std::to_string(type.scale) + ")";
+    case Kind::kDate32:
+      return "date";
+    case Kind::kTimestampNtz:
+      return "datetime2(6)";
+    case Kind::kTimestampUtc:
+      return "datetimeoffset(6)";
+    case Kind::kUtf8:
+      return "nvarchar(max)";
+    case Kind::kBinary:
+      return "varbinary(max)";
+  }
+  return "";
 }
 
 }  // namespace
@@ -120,15 +153,25 @@ Status ChangeReader::Start() {
   question.command_id = plan_.command_id;
   question.zone = plan_.clock.ServerZone();
   question.network_wait = plan_.network_wait;
-  for (const columns::Field& field : plan_.columns)
-    question.columns.push_back(field.name);
+  std::vector<columns::Field> expected;
+  for (std::size_t i = 0; i < plan_.columns.size(); ++i) {
+    const columns::Field& field = plan_.columns[i];
+    if (!IsRead(i)) continue;
+    sqlserver::ChangeColumn& column = question.columns.emplace_back();
+    column.name = plan_.reads.empty() ? field.name : *plan_.reads[i].name;
+    expected.push_back(field);
+    if (plan_.reads.empty() || plan_.reads[i].type == field.type) continue;
+    // Types that do not fit are left as they are, and found below.
+    if (plan_.reads[i].type && cdc::Fits(*plan_.reads[i].type, field.type)) {
+      column.cast_to = SqlTypeName(field.type);
+    }
+  }
   TRY_ASSIGN(reply_, session_.Execute(sqlserver::ReadChanges(question), plan_.limits));
   TRY_ASSIGN(const std::optional<SchemaPtr> got, reply_->NextResult());
   if (!got) {
     return Error(ErrorId::kTdsMalformed).With("reason", "a read has no result set");
   }
-  return CheckTypes(plan_.capture_instance, **got, plan_.command_id ? 5 : 4,
-                    plan_.columns);
+  return CheckTypes(plan_.capture_instance, **got, plan_.command_id ? 5 : 4, expected);
 }
 
 Result<RecordBatch> ChangeReader::Shape(RecordBatch rows) {
@@ -160,8 +203,11 @@ Result<RecordBatch> ChangeReader::Shape(RecordBatch rows) {
                               ? std::max(*counts_.max_commit_us, *times.max_us)
                               : times.max_us;
   shaped.columns.push_back(std::move(times.column));
-  for (std::size_t i = commit_index + 1; i < rows.columns.size(); ++i) {
-    shaped.columns.push_back(std::move(rows.columns[i]));
+  std::size_t next = commit_index + 1;
+  for (std::size_t i = 0; i < plan_.columns.size(); ++i) {
+    shaped.columns.push_back(IsRead(i)
+                                 ? std::move(rows.columns[next++])
+                                 : NullColumn(plan_.columns[i].type, rows.row_count));
   }
   shaped.columns.push_back(constants_->batch_id_.For(rows.row_count));
   shaped.columns.push_back(constants_->no_snapshot_.For(rows.row_count));
@@ -226,7 +272,8 @@ Status ChangeReader::FinishReply() {
     }
   }
   TRY(reply_->Finish());
-  if (cdc::CleanupReached(plan_.window, after.instance_min)) {
+  after.may_lack_rows = cdc::CleanupReached(plan_.window, after.instance_min);
+  if (after.may_lack_rows && (plan_.fail_on_data_loss || !after.instance_min)) {
     return Error(ErrorId::kDataLoss)
         .With("capture_instance", plan_.capture_instance)
         .With("position", plan_.window.after.Text())

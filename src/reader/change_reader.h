@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "cdc/column_union.h"
 #include "cdc/commit_clock.h"
 #include "cdc/lsn.h"
 #include "cdc/offset.h"
@@ -25,12 +26,17 @@ namespace mssql_cdc::reader {
 struct ChangePlan {
   std::string capture_instance;
   std::vector<columns::Field> columns;
+  // Where each comes from in this instance; empty: from the column of its name, as is.
+  // One the instance lacks is NULL; one of a narrower type is converted by the server.
+  std::vector<cdc::ColumnRead> reads;
   bool command_id = true;
   cdc::LsnWindow window;
   std::int32_t batch_id = 0;
   cdc::CommitClock clock;
   sqlserver::BatchLimits limits;
   bool network_wait = false;
+  // Rows that may lack some are an error; else they are what is left, and told of.
+  bool fail_on_data_loss = true;
 };
 
 // What was read so far.
@@ -53,6 +59,8 @@ struct AfterRead {
   std::optional<std::int64_t> instance_min_commit_us;
   std::optional<cdc::Offset> newest;
   std::optional<std::int64_t> network_wait_ms;
+  // Cleanup passed the window's beginning while it was read.
+  bool may_lack_rows = false;
 };
 
 class ChangeReader final : public columns::BatchReader {
@@ -64,7 +72,8 @@ class ChangeReader final : public columns::BatchReader {
 
   columns::SchemaPtr schema() const override { return schema_; }
 
-  // Errors: DataLoss when cleanup reached the window while it was read; SchemaChanged
+  // Errors: DataLoss when cleanup reached the window while it was read, if that is one,
+  // and when the instance went away; SchemaChanged
   // when a column has another type than planned; Stopped; the session's. InternalError
   // for rows outside the window or out of order.
   Result<std::optional<columns::RecordBatch>> Next() override;
@@ -79,6 +88,10 @@ class ChangeReader final : public columns::BatchReader {
   Result<columns::RecordBatch> Shape(columns::RecordBatch rows);
   Status Count(const columns::RecordBatch& rows);
   Status FinishReply();
+
+  bool IsRead(std::size_t column) const {
+    return plan_.reads.empty() || plan_.reads[column].name.has_value();
+  }
 
   class Constants;
 

@@ -49,4 +49,16 @@ Result<std::vector<ResultSet>> Ask(sqlserver::Session& session,
   return sets;
 }
 
+Result<std::optional<cdc::Offset>> ReadOffset(const ResultSet& set,
+                                              const cdc::CommitClock& clock) {
+  const std::optional<cdc::RowView> row = set.FirstRow();
+  if (!row) return std::optional<cdc::Offset>();
+  TRY_ASSIGN(const std::optional<cdc::Lsn> lsn, row->LsnOf("lsn"));
+  if (!lsn) return std::optional<cdc::Offset>();
+  cdc::Offset offset{*lsn, std::nullopt};
+  TRY_ASSIGN(const std::optional<std::int64_t> time, row->Integer("commit_time"));
+  if (time) offset.commit_us = cdc::CommitUtcUs(clock, *time);
+  return std::optional<cdc::Offset>(offset);
+}
+
 }  // namespace mssql_cdc::runtime

@@ -7,6 +7,8 @@
 
 #include "base/error.h"
 #include "cdc/cells.h"
+#include "cdc/commit_clock.h"
+#include "cdc/offset.h"
 #include "columns/batch.h"
 #include "sqlserver/session.h"
 
@@ -26,5 +28,9 @@ struct ResultSet {
 Result<std::vector<ResultSet>> Ask(sqlserver::Session& session,
                                    const sqlserver::Request& request,
                                    std::size_t set_count);
+
+// A row of lsn and commit_time; nullopt without one.
+Result<std::optional<cdc::Offset>> ReadOffset(const ResultSet& set,
+                                              const cdc::CommitClock& clock);
 
 }  // namespace mssql_cdc::runtime

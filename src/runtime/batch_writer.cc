@@ -1,109 +1,87 @@
 #include "runtime/batch_writer.h"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "cdc/cells.h"
-#include "reader/change_reader.h"
 
 namespace mssql_cdc::runtime {
 namespace {
 
-// Lets the lake own a reader whose counts are still needed after the append.
-class KeptReader final : public columns::BatchReader {
- public:
-  explicit KeptReader(std::shared_ptr<reader::ChangeReader> inner)
-      : inner_(std::move(inner)) {}
-  columns::SchemaPtr schema() const override { return inner_->schema(); }
-  Result<std::optional<columns::RecordBatch>> Next() override { return inner_->Next(); }
-
- private:
-  std::shared_ptr<reader::ChangeReader> inner_;
-};
-
-pipeline::BatchCounts CountsOf(const reader::ChangeCounts& counts) {
-  return {counts.row_count,     counts.min_lsn, counts.max_lsn, counts.min_commit_us,
-          counts.max_commit_us, counts.deletes, counts.inserts, counts.updates};
+// What all ranges of a batch together read.
+pipeline::BatchCounts CountsOf(const std::vector<RangeRead>& reads) {
+  pipeline::BatchCounts sum;
+  for (const RangeRead& read : reads) {
+    const reader::ChangeCounts& counts = read.counts;
+    sum.rows += counts.row_count;
+    sum.deletes += counts.deletes;
+    sum.inserts += counts.inserts;
+    sum.updates += counts.updates;
+    // Ranges ascend, and so do the LSNs; commit times need not.
+    if (!sum.min_lsn) sum.min_lsn = counts.min_lsn;
+    if (counts.max_lsn) sum.max_lsn = counts.max_lsn;
+    if (counts.row_count == 0) continue;
+    sum.min_commit_us = sum.min_commit_us
+                            ? std::min(sum.min_commit_us, counts.min_commit_us)
+                            : counts.min_commit_us;
+    sum.max_commit_us = std::max(sum.max_commit_us, counts.max_commit_us);
+  }
+  return sum;
 }
 
-Result<std::shared_ptr<reader::ChangeReader>> MakeReader(RunContext& context,
-                                                         const BatchTask& task,
-                                                         sqlserver::Session& session) {
-  if (task.batch_id > std::numeric_limits<std::int32_t>::max()) {
-    return Error(ErrorId::kInternalError).With("reason", "batch ids ran out");
+// What reading showed: sums, and of what the server said after it the newest.
+pipeline::ReadMetrics MetricsOf(const BatchTask& task,
+                                const std::vector<RangeRead>& reads) {
+  pipeline::ReadMetrics metrics;
+  metrics.end = task.end;
+  metrics.rtt_ms = task.rtt_ms;
+  for (const RangeRead& read : reads) {
+    metrics.read_seconds += static_cast<double>(read.counts.read_ns) / 1e9;
+    metrics.size_bytes += read.counts.size_bytes;
+    if (!read.after) continue;
+    metrics.retention_watermark_us =
+        std::max(metrics.retention_watermark_us, read.after->instance_min_commit_us);
+    if (read.after->newest) {
+      metrics.source_max_commit_us =
+          std::max(metrics.source_max_commit_us, read.after->newest->commit_us);
+    }
   }
-  reader::ChangePlan plan{context.source.instance.name,
-                          context.source.fields(),
-                          context.config.include_command_id,
-                          *task.window,
-                          static_cast<std::int32_t>(task.batch_id),
-                          context.source.clock,
-                          context.Limits(1),
-                          context.source.network_wait};
-  return std::make_shared<reader::ChangeReader>(std::move(plan), session, context.clock,
-                                                context.stop);
+  return metrics;
 }
 
 }  // namespace
+
+reader::ChangePlan BatchWriter::PlanRange(const BatchTask& task,
+                                          const cdc::ReadPiece& range) const {
+  const Source& source = context_.source;
+  const cdc::InstanceColumns& from = source.instances[range.instance_index].columns;
+  reader::ChangePlan plan;
+  plan.capture_instance = from.instance.name;
+  plan.columns = source.fields();
+  plan.reads = cdc::PlanColumnReads(plan.columns, from.captured);
+  plan.command_id = context_.config.include_command_id;
+  plan.window = range.window;
+  plan.batch_id = static_cast<std::int32_t>(task.batch_id);
+  plan.clock = source.clock;
+  const auto range_count = static_cast<std::int64_t>(task.ranges.size());
+  plan.limits = context_.Limits(range_count);
+  // The session's counter from before the batch is known of one session only.
+  plan.network_wait = source.network_wait && range_count == 1;
+  plan.fail_on_data_loss = context_.config.fail_on_data_loss;
+  return plan;
+}
 
 Status BatchWriter::Watch(sqlserver::Session& session) {
   TRY_ASSIGN(network_wait_ms_, AskNetworkWaitMs(session, context_.source));
   return Unit{};
 }
 
-Result<BatchOutcome> BatchWriter::Write(const BatchTask& task,
-                                        sqlserver::Session& session) {
-  pipeline::SinkWork work = pipeline::SinkWork::kEverything;
-  if (!tables_known_) {
-    TRY_ASSIGN(work, PlanWork(task.batch_id, task.end));
-  }
-  tables_known_ = false;  // Until the batch is through.
-  const std::int64_t started_at_us = context_.clock.NowUtcUs();
-  BatchOutcome outcome;
-  switch (work) {
-    case pipeline::SinkWork::kEverything: {
-      TRY_ASSIGN(outcome, ReadAndAppend(task, session, started_at_us));
-      TRY(WriteFacts(task, outcome.facts));
-      break;
-    }
-    case pipeline::SinkWork::kFacts: {
-      TRY_ASSIGN(const pipeline::BatchCounts counts, CountsOfCommit(task, session));
-      std::optional<pipeline::ReadMetrics> metrics;
-      if (task.window) {
-        metrics.emplace();
-        metrics->end = task.end;
-        metrics->rtt_ms = task.rtt_ms;
-      }
-      outcome.replayed = true;
-      outcome.facts =
-          pipeline::BatchFacts({context_.sink_id, context_.config.target, task.batch_id,
-                                started_at_us, 0, context_.clock.NowUtcUs()},
-                               counts, metrics);
-      TRY(WriteFacts(task, outcome.facts));
-      break;
-    }
-    case pipeline::SinkWork::kNothing:
-      outcome.replayed = true;
-      break;
-  }
-  tables_known_ = true;
-  return outcome;
-}
-
-Status BatchWriter::CheckIsNew(std::int64_t batch_id) {
-  if (tables_known_ || context_.config.facts_table) return Unit{};
-  TRY_ASSIGN(const std::optional<std::int64_t> recorded,
-             context_.lake.LastTxn(context_.config.target_location, context_.sink_id));
-  if (!recorded || *recorded < batch_id) return Unit{};
-  return Error(ErrorId::kCheckpointRewound)
-      .With("batch_id", std::to_string(batch_id))
-      .With("recorded", std::to_string(*recorded));
-}
-
-Result<pipeline::SinkWork> BatchWriter::PlanWork(std::int64_t batch_id,
-                                                 const cdc::Offset& end) {
+Result<pipeline::SinkWork> BatchWriter::Look(std::int64_t batch_id,
+                                             const cdc::Offset& end) {
+  if (tables_known_) return pipeline::SinkWork::kEverything;
   pipeline::SinkFacts facts;
   facts.batch_id = batch_id;
   TRY_ASSIGN(facts.bronze_txn,
@@ -118,6 +96,63 @@ Result<pipeline::SinkWork> BatchWriter::PlanWork(std::int64_t batch_id,
     TRY(CheckRecordedEnd(batch_id, end));
   }
   return work;
+}
+
+Result<BatchOutcome> BatchWriter::Write(pipeline::SinkWork work, BatchTask task,
+                                        sqlserver::Session& session) {
+  tables_known_ = false;  // Until the batch is through.
+  if (task.batch_id > std::numeric_limits<std::int32_t>::max()) {
+    return Error(ErrorId::kInternalError).With("reason", "batch ids ran out");
+  }
+  const std::int64_t started_at_us = context_.clock.NowUtcUs();
+  BatchOutcome outcome;
+  switch (work) {
+    case pipeline::SinkWork::kEverything: {
+      TRY_ASSIGN(outcome, ReadAndAppend(task, session, started_at_us));
+      TRY(WriteFacts(task, outcome.facts));
+      break;
+    }
+    case pipeline::SinkWork::kFacts: {
+      TRY_ASSIGN(outcome, Recount(task, session, started_at_us));
+      TRY(WriteFacts(task, outcome.facts));
+      break;
+    }
+    case pipeline::SinkWork::kNothing:
+      outcome.replayed = true;
+      break;
+  }
+  tables_known_ = true;
+  return outcome;
+}
+
+// The rows are in the target: what the facts say of them, as far as it is still known.
+Result<BatchOutcome> BatchWriter::Recount(const BatchTask& task,
+                                          sqlserver::Session& session,
+                                          std::int64_t started_at_us) {
+  TRY_ASSIGN(const pipeline::BatchCounts counts, CountsOfCommit(task, session));
+  std::optional<pipeline::ReadMetrics> metrics;
+  if (task.window) {
+    metrics.emplace();
+    metrics->end = task.end;
+    metrics->rtt_ms = task.rtt_ms;
+  }
+  BatchOutcome outcome;
+  outcome.replayed = true;
+  outcome.facts =
+      pipeline::BatchFacts({context_.sink_id, context_.config.target, task.batch_id,
+                            started_at_us, 0, context_.clock.NowUtcUs()},
+                           counts, metrics);
+  return outcome;
+}
+
+Status BatchWriter::CheckIsNew(std::int64_t batch_id) {
+  if (tables_known_ || context_.config.facts_table) return Unit{};
+  TRY_ASSIGN(const std::optional<std::int64_t> recorded,
+             context_.lake.LastTxn(context_.config.target_location, context_.sink_id));
+  if (!recorded || *recorded < batch_id) return Unit{};
+  return Error(ErrorId::kCheckpointRewound)
+      .With("batch_id", std::to_string(batch_id))
+      .With("recorded", std::to_string(*recorded));
 }
 
 // A batch that the tables already hold must be of this target and end where theirs
@@ -156,53 +191,75 @@ Status BatchWriter::CheckRecordedEnd(std::int64_t batch_id, const cdc::Offset& e
   }
 }
 
-Result<BatchOutcome> BatchWriter::ReadAndAppend(const BatchTask& task,
+Status BatchWriter::NotePossibleLoss(const std::vector<RangeRead>& reads,
+                                     BatchTask& task, sqlserver::Session& session) {
+  std::vector<cdc::SourceEvent> losses;
+  for (const RangeRead& read : reads) {
+    if (!read.after || !read.after->may_lack_rows || !read.after->instance_min) {
+      continue;
+    }
+    losses.push_back(cdc::PossibleLoss(read.plan.capture_instance, read.plan.window,
+                                       *read.after->instance_min,
+                                       task.after_commit_us));
+    context_.observer.OnWarning("changes above " + read.plan.window.after.Text() +
+                                " of capture instance " + read.plan.capture_instance +
+                                " may be lost: cleanup passed them while they were "
+                                "read");
+  }
+  if (losses.empty()) return Unit{};
+  if (session.clean()) TRY(AskEventTimes(session, context_.source, losses));
+  for (cdc::SourceEvent& loss : losses) task.note.events.push_back(std::move(loss));
+  return notes_.WriteNote(task.note);
+}
+
+Result<BatchOutcome> BatchWriter::ReadAndAppend(BatchTask& task,
                                                 sqlserver::Session& session,
                                                 std::int64_t started_at_us) {
   BatchOutcome outcome;
   const std::int64_t begin_ns = context_.clock.MonotonicNs();
   pipeline::BatchCounts counts;
-  std::optional<pipeline::ReadMetrics> metrics;
-  std::shared_ptr<reader::ChangeReader> changes;
-  if (task.window) {
-    TRY_ASSIGN(changes, MakeReader(context_, task, session));
+  std::vector<RangeRead> reads(task.ranges.size());
+  if (!reads.empty()) {
     std::vector<std::unique_ptr<columns::BatchReader>> sources;
-    sources.push_back(std::make_unique<KeptReader>(changes));
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+      reads[i].plan = PlanRange(task, task.ranges[i]);
+      sources.push_back(ReadRange(context_, reads[i], i == 0 ? &session : nullptr));
+    }
+    Status noted = Unit{};
     lake::AppendSpec spec;
     spec.txn = lake::Txn{context_.sink_id, task.batch_id};
     spec.merge_schema = true;
     spec.user_metadata = [&] {
-      return std::optional<std::string>(pipeline::BatchMetadata(
-          CountsOf(changes->counts()), task.batch_id, context_.sink_id));
+      noted = NotePossibleLoss(reads, task, session);
+      return std::optional<std::string>(
+          pipeline::BatchMetadata(CountsOf(reads), task.batch_id, context_.sink_id));
     };
     TRY_ASSIGN(const lake::AppendResult appended,
                context_.lake.Append(context_.config.target_location, std::move(sources),
                                     spec));
+    TRY(noted);
     outcome.target_version = appended.version;
     if (appended.outcome == lake::AppendOutcome::kAlreadyThere) {
       outcome.replayed = true;
       TRY_ASSIGN(counts, CountsOfCommit(task, session));
     } else {
-      counts = CountsOf(changes->counts());
+      counts = CountsOf(reads);
     }
-    metrics.emplace();
-    metrics->end = task.end;
-    metrics->rtt_ms = task.rtt_ms;
-    metrics->read_seconds = static_cast<double>(changes->counts().read_ns) / 1e9;
-    metrics->size_bytes = changes->counts().size_bytes;
-    outcome.size_bytes = metrics->size_bytes;
   }
   const std::int64_t duration_ms =
       (context_.clock.MonotonicNs() - begin_ns + 500'000) / 1'000'000;
-  if (changes && changes->after_read()) {
-    const reader::AfterRead& after = *changes->after_read();
-    metrics->retention_watermark_us = after.instance_min_commit_us;
+  std::optional<pipeline::ReadMetrics> metrics;
+  if (task.window) {
+    metrics = MetricsOf(task, reads);
+    outcome.size_bytes = metrics->size_bytes;
     metrics->observed_at_us = context_.clock.NowUtcUs();
-    if (after.newest) metrics->source_max_commit_us = after.newest->commit_us;
-    if (after.network_wait_ms && network_wait_ms_) {
-      metrics->network_wait_ms = *after.network_wait_ms - *network_wait_ms_;
+    if (reads.size() == 1 && reads[0].after) {
+      const std::optional<std::int64_t> wait_ms = reads[0].after->network_wait_ms;
+      if (wait_ms && network_wait_ms_) {
+        metrics->network_wait_ms = *wait_ms - *network_wait_ms_;
+      }
+      network_wait_ms_ = wait_ms;
     }
-    network_wait_ms_ = after.network_wait_ms;
   }
   outcome.facts =
       pipeline::BatchFacts({context_.sink_id, context_.config.target, task.batch_id,
@@ -224,18 +281,34 @@ Result<pipeline::BatchCounts> BatchWriter::CountsOfCommit(const BatchTask& task,
     if (!parsed || parsed->app_id != context_.sink_id) continue;
     if (parsed->batch_id == task.batch_id && parsed->counts) return *parsed->counts;
   }
-  TRY_ASSIGN(const std::shared_ptr<reader::ChangeReader> changes,
-             MakeReader(context_, task, session));
-  while (true) {
-    TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, changes->Next());
-    if (!batch) return CountsOf(changes->counts());
+  std::vector<RangeRead> reads;
+  for (const cdc::ReadPiece& range :
+       cdc::CutAtInstances(context_.source.family().instances, *task.window)) {
+    RangeRead& read = reads.emplace_back();
+    read.plan = PlanRange(task, range);
+    read.plan.fail_on_data_loss = false;
+    read.plan.network_wait = false;
+    const auto rows = ReadRange(context_, read, &session);
+    while (true) {
+      TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
+      if (!batch) break;
+    }
   }
+  return CountsOf(reads);
 }
 
 Status BatchWriter::WriteFacts(const BatchTask& task, const pipeline::FactsRow& row) {
   if (!context_.config.facts_table) return Unit{};
+  std::vector<pipeline::FactsRow> rows = {row};
+  rows[0].detail = pipeline::WarningsDetail(task.note.warnings);
+  const pipeline::BatchRun run{
+      context_.sink_id,         context_.config.target, task.batch_id, 0, 0,
+      context_.clock.NowUtcUs()};
+  for (const cdc::SourceEvent& event : task.note.events) {
+    rows.push_back(pipeline::EventFacts(run, event));
+  }
   std::vector<columns::RecordBatch> batches;
-  batches.push_back(pipeline::FactsBatch({row}));
+  batches.push_back(pipeline::FactsBatch(rows));
   const columns::SchemaPtr schema = batches[0].schema;
   std::vector<std::unique_ptr<columns::BatchReader>> sources;
   sources.push_back(columns::ReadBatches(schema, std::move(batches)));

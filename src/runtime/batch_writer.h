@@ -4,12 +4,17 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cdc/lsn.h"
 #include "cdc/offset.h"
 #include "pipeline/facts.h"
 #include "pipeline/sink.h"
+#include "pipeline/source_events.h"
+#include "runtime/checkpoint_notes.h"
+#include "runtime/range_reader.h"
 #include "runtime/run_context.h"
 
 namespace mssql_cdc::runtime {
@@ -18,7 +23,12 @@ struct BatchTask {
   std::int64_t batch_id = 0;
   cdc::Offset end;
   std::optional<cdc::LsnWindow> window;  // Absent: nothing to read.
+  std::optional<std::int64_t> after_commit_us;
+  // What is read of the window: ascending, none if all of it is lost and skipped.
+  std::vector<cdc::ReadPiece> ranges;
   std::optional<double> rtt_ms;
+  // What the facts say of it besides counts. Its file is written before the batch.
+  pipeline::BatchNote note;
 };
 
 struct BatchOutcome {
@@ -31,12 +41,18 @@ struct BatchOutcome {
 class BatchWriter {
  public:
   // Borrows `context`.
-  explicit BatchWriter(RunContext& context) : context_(context) {}
+  BatchWriter(RunContext& context, CheckpointNotes notes)
+      : context_(context), notes_(std::move(notes)) {}
 
-  // Writes the batch over `session`, which stays clean unless an error is returned. The
-  // first batch, and the first after an error, look up in the tables what is already
-  // done. Errors: CheckpointRewound; the reader's; the lake's.
-  Result<BatchOutcome> Write(const BatchTask& task, sqlserver::Session& session);
+  // What is left to do for a batch. The first batch, and the first after an error, look
+  // up in the tables what is already done. Errors: CheckpointRewound, OptionsClash; the
+  // lake's.
+  Result<pipeline::SinkWork> Look(std::int64_t batch_id, const cdc::Offset& end);
+
+  // Does it, over `session`, which stays clean unless an error is returned; a batch of
+  // several ranges takes more sessions from the pool. Errors: the reader's; the lake's.
+  Result<BatchOutcome> Write(pipeline::SinkWork work, BatchTask task,
+                             sqlserver::Session& session);
 
   // Whether a batch that is about to begin may have that id. With a facts table Write
   // finds out, by where the recorded batch ended; without one only the target's txn
@@ -50,15 +66,22 @@ class BatchWriter {
   Status Watch(sqlserver::Session& session);
 
  private:
-  Result<pipeline::SinkWork> PlanWork(std::int64_t batch_id, const cdc::Offset& end);
   Status CheckRecordedEnd(std::int64_t batch_id, const cdc::Offset& end);
-  Result<BatchOutcome> ReadAndAppend(const BatchTask& task, sqlserver::Session& session,
+  reader::ChangePlan PlanRange(const BatchTask& task,
+                               const cdc::ReadPiece& range) const;
+  Result<BatchOutcome> ReadAndAppend(BatchTask& task, sqlserver::Session& session,
                                      std::int64_t started_at_us);
+  Result<BatchOutcome> Recount(const BatchTask& task, sqlserver::Session& session,
+                               std::int64_t started_at_us);
+  // Notes, before the rows are committed, what may be lost of them.
+  Status NotePossibleLoss(const std::vector<RangeRead>& reads, BatchTask& task,
+                          sqlserver::Session& session);
   Result<pipeline::BatchCounts> CountsOfCommit(const BatchTask& task,
                                                sqlserver::Session& session);
   Status WriteFacts(const BatchTask& task, const pipeline::FactsRow& row);
 
   RunContext& context_;
+  CheckpointNotes notes_;
   bool tables_known_ = false;
   std::optional<std::int64_t> network_wait_ms_;  // Of the session, before the batch.
 };

@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "base/text.h"
+#include "base/case_fold.h"
 #include "cdc/cells.h"
 #include "cdc/snapshot_plan.h"
 #include "pipeline/bootstrap.h"
@@ -21,8 +21,8 @@ namespace mssql_cdc::runtime {
 namespace {
 
 bool IsInFamily(const RunContext& context, std::string_view instance) {
-  const std::vector<std::string>& family = context.source.family;
-  return std::find(family.begin(), family.end(), LowerAscii(instance)) != family.end();
+  const std::vector<std::string>& names = context.source.names;
+  return std::find(names.begin(), names.end(), LowerCase(instance)) != names.end();
 }
 
 // The newest whole snapshot by the target's rows: for when its commit has left the log.
@@ -192,7 +192,7 @@ Result<cdc::Offset> ChooseStamp(RunContext& context, sqlserver::Session& session
   const Source& source = context.source;
   TRY_ASSIGN(const std::optional<cdc::Offset> newest, AskNewest(session, source));
   const std::optional<cdc::Lsn> lsn = cdc::SnapshotLsn(
-      newest ? std::optional(newest->lsn) : std::nullopt, source.instance.start_lsn);
+      newest ? std::optional(newest->lsn) : std::nullopt, source.oldest().start_lsn);
   if (!lsn) {
     return Error(ErrorId::kCaptureHasNotRun)
         .With("capture_instance", source.instance.name);

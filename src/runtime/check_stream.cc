@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "runtime/checkpoint.h"
+#include "runtime/checkpoint_notes.h"
 #include "runtime/source.h"
 #include "runtime/stream.h"
 
@@ -48,13 +49,14 @@ Result<CheckReport> CheckStream(const StreamConfig& config, const StreamParts& p
   report.database = server.database;
   report.encrypted = server.encrypted;
 
-  TRY_ASSIGN(Source source, AskSource(*session, config));
+  TRY_ASSIGN(const std::optional<cdc::SourceMemory> memory,
+             CheckpointNotes(state.directory).ReadMemory());
+  TRY_ASSIGN(Source source, AskSource(*session, config, memory));
   DescribeSource(source, config.include_command_id, report);
   const cdc::Offset position = state.position().value_or(cdc::Offset{});
   TRY_ASSIGN(const PollAnswer answer,
-             AskPoll(*session, *parts.clock, source, position.lsn, std::nullopt,
-                     std::nullopt));
-  if (answer.instance_min) report.min_lsn = answer.instance_min->Text();
+             AskPoll(*session, *parts.clock, source, position.lsn, {}));
+  if (source.oldest().start_lsn) report.min_lsn = source.oldest().start_lsn->Text();
   if (answer.server_max) report.max_lsn = answer.server_max->lsn.Text();
   if (state.position()) report.position = position.lsn.Text();
   TRY_ASSIGN(const std::optional<lake::TableState> target,

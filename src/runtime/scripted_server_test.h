@@ -175,6 +175,7 @@ class ScriptedSession final : public sqlserver::Session {
     const auto is = [&](std::string_view part) {
       return sql.find(part) != std::string::npos;
     };
+    if (is("AS age_seconds FROM cdc.lsn")) return Reply(Poll(request));
     if (is("sp_cdc_help_change_data_capture")) {
       if (!server_.cdc_enabled) {
         return Error(ErrorId::kServerError).With("number", "22901");
@@ -196,7 +197,9 @@ class ScriptedSession final : public sqlserver::Session {
     }
     if (is("_CT]")) return ReadChanges(request);
     if (sql.starts_with("SELECT wait_time_ms")) return Reply({Wait()});
-    if (is("AS min_lsn, DATEPART")) return Reply(Poll(request));
+    if (is("cdc_jobs") || is("dm_cdc_errors")) {
+      return Error(ErrorId::kPermissionDenied).With("number", "229");
+    }
     if (sql.starts_with("SELECT TOP (1) start_lsn AS lsn")) return Reply({Newest()});
     if (is("WHERE start_lsn = @lsn")) return Reply({TimeOf(LsnOf(request, "@lsn"))});
     if (is("AS min_lsn")) return Reply({MinLsn()});
@@ -291,16 +294,43 @@ class ScriptedSession final : public sqlserver::Session {
     return SetBuilder({{"wait_ms", columns::Kind::kInt64}}).Long(7).Build();
   }
   std::vector<ScriptedSet> Poll(const sqlserver::Request& request) {
-    SetBuilder facts({{"min_lsn", columns::Kind::kBinary},
-                      {"offset_minutes", columns::Kind::kInt32}});
-    facts.LsnValue(server_.first_lsn == 0 ? cdc::Lsn{}
-                                          : ScriptedLsn(server_.first_lsn));
+    using columns::Kind;
+    const cdc::Lsn after = LsnOf(request, "@after");
+    SetBuilder newest({{"lsn", Kind::kBinary},
+                       {"commit_time", Kind::kTimestampNtz},
+                       {"age_seconds", Kind::kInt32}});
+    SetBuilder facts({{"oldest_lsn", Kind::kBinary},
+                      {"position_time", Kind::kTimestampNtz},
+                      {"offset_minutes", Kind::kInt32}});
+    const std::vector<ScriptedCommit>& commits = server_.commits;
+    if (commits.empty()) {
+      facts.Null().Null().Int(0);
+      return {newest.Build(), facts.Build()};
+    }
+    const std::uint8_t last = commits.back().lsn;
+    newest.LsnValue(ScriptedLsn(last)).Long(ScriptedTimeUs(last)).Int(60);
+    facts.LsnValue(ScriptedLsn(commits.front().lsn));
+    const auto at = std::ranges::find_if(commits, [&](const ScriptedCommit& commit) {
+      return ScriptedLsn(commit.lsn) == after;
+    });
+    if (at == commits.end()) {
+      facts.Null();
+    } else {
+      facts.Long(ScriptedTimeUs(at->lsn));
+    }
     facts.Int(0);
-    std::vector<ScriptedSet> sets = {Newest(), facts.Build()};
-    const std::size_t limit = request.sql.find("(SELECT TOP (");
-    if (limit != std::string::npos) {
-      const cdc::Lsn after = LsnOf(request, "@after");
-      const auto count = static_cast<std::size_t>(NumberAt(request.sql, limit + 13));
+    std::vector<ScriptedSet> sets = {newest.Build(), facts.Build()};
+    if (ScriptedLsn(last) <= after) return sets;
+    sets.push_back(Instances());
+    sets.push_back(
+        SetBuilder({{"ddl_lsn", Kind::kBinary}, {"ddl_command", Kind::kUtf8}}).Build());
+    if (request.sql.find("AS row_count") != std::string::npos) {
+      sets.push_back(SetBuilder({{"row_count", Kind::kInt64}}).Long(1).Build());
+    }
+    const std::size_t limit = request.sql.rfind(") start_lsn AS lsn");
+    if (limit > request.sql.find("IF EXISTS")) {
+      const std::size_t digits = request.sql.rfind('(', limit) + 1;
+      const auto count = static_cast<std::size_t>(NumberAt(request.sql, digits));
       sets.push_back(Commit([&](const cdc::Lsn& lsn) { return after < lsn; }, count));
     }
     return sets;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/case_fold.h"
 #include "base/text.h"
 #include "cdc/cells.h"
 #include "cdc/snapshot_plan.h"
@@ -97,8 +98,9 @@ Result<std::vector<std::string>> ReadNames(const ResultSet& set) {
   return names;
 }
 
-Status CheckChangeTable(const Source& source, bool include_command_id) {
-  const std::vector<std::string>& names = source.change_table_columns;
+Status CheckChangeTable(const std::string& capture_instance,
+                        const std::vector<std::string>& names,
+                        bool include_command_id) {
   const auto has = [&](std::string_view name) {
     return std::any_of(names.begin(), names.end(), [&](const std::string& candidate) {
       return EqualsIgnoringAsciiCase(candidate, name);
@@ -106,29 +108,54 @@ Status CheckChangeTable(const Source& source, bool include_command_id) {
   };
   if (names.empty()) {
     return Error(ErrorId::kPermissionDenied)
-        .With("object", sqlserver::ChangeTableName(source.instance.name))
+        .With("object", sqlserver::ChangeTableName(capture_instance))
         .With("permission", "SELECT");
   }
   if (include_command_id && !has("__$command_id")) {
     return Error(ErrorId::kColumnNotReadable)
-        .With("capture_instance", source.instance.name)
+        .With("capture_instance", capture_instance)
         .With("column", "__$command_id")
         .With("reason", "the change table lacks it; set includeCommandId = false");
   }
   return Unit{};
 }
 
-// A row of lsn and commit_time.
-Result<std::optional<cdc::Offset>> ReadOffset(const ResultSet& set,
-                                              const cdc::CommitClock& clock) {
-  const std::optional<cdc::RowView> row = set.FirstRow();
-  if (!row) return std::optional<cdc::Offset>();
-  TRY_ASSIGN(const std::optional<cdc::Lsn> lsn, row->LsnOf("lsn"));
-  if (!lsn) return std::optional<cdc::Offset>();
-  cdc::Offset offset{*lsn, std::nullopt};
-  TRY_ASSIGN(const std::optional<std::int64_t> time, row->Integer("commit_time"));
-  if (time) offset.commit_us = cdc::CommitUtcUs(clock, *time);
-  return std::optional<cdc::Offset>(offset);
+struct AnsweredColumns {
+  cdc::InstanceColumns columns;
+  std::vector<cdc::SourceColumn> live;
+};
+
+Result<AnsweredColumns> AskColumns(Session& session,
+                                   const cdc::CaptureInstance& instance,
+                                   bool include_command_id) {
+  TRY_ASSIGN(const std::vector<ResultSet> sets,
+             Ask(session,
+                 sqlserver::ListColumns(instance.name, instance.source_schema,
+                                        instance.source_table),
+                 3));
+  AnsweredColumns answered;
+  TRY_ASSIGN(std::vector<cdc::CapturedColumn> captured,
+             ReadAll(sets[0], cdc::ReadCapturedColumns));
+  TRY_ASSIGN(answered.live, ReadAll(sets[1], cdc::ReadSourceColumns));
+  TRY_ASSIGN(const std::vector<std::string> names, ReadNames(sets[2]));
+  TRY(CheckChangeTable(instance.name, names, include_command_id));
+  answered.columns = cdc::PartComputed(instance, std::move(captured), answered.live);
+  return answered;
+}
+
+void NoteNames(const StreamConfig& config, Source& source) {
+  source.names = {LowerCase(config.capture_instance)};
+  for (const cdc::InstanceFacts& each : source.instances) {
+    source.names.push_back(LowerCase(each.columns.instance.name));
+  }
+}
+
+const cdc::CaptureInstance& Meant(const cdc::InstanceFamily& family,
+                                  const std::string& name) {
+  for (const cdc::CaptureInstance& instance : family.instances) {
+    if (EqualsIgnoringCase(instance.name, name)) return instance;
+  }
+  return family.newest();
 }
 
 Error CaptureHasNotRun(const Source& source) {
@@ -144,31 +171,37 @@ std::vector<columns::Field> Source::fields() const {
   return fields;
 }
 
-Result<Source> AskSource(Session& session, const StreamConfig& config) {
-  TRY_ASSIGN(const std::vector<cdc::CaptureInstance> instances, AskInstances(session));
-  Source source;
-  TRY_ASSIGN(source.instance, cdc::ResolveInstance(instances, config.capture_instance));
-  source.family.push_back(LowerAscii(config.capture_instance));
-  for (const cdc::CaptureInstance& instance : instances) {
-    if (instance.source_schema == source.instance.source_schema &&
-        instance.source_table == source.instance.source_table) {
-      source.family.push_back(LowerAscii(instance.name));
-    }
+cdc::InstanceFamily Source::family() const {
+  cdc::InstanceFamily all;
+  for (const cdc::InstanceFacts& each : instances) {
+    all.instances.push_back(each.columns.instance);
   }
+  return all;
+}
 
-  TRY_ASSIGN(
-      const std::vector<ResultSet> sets,
-      Ask(session,
-          sqlserver::ListColumns(source.instance.name, source.instance.source_schema,
-                                 source.instance.source_table),
-          3));
-  TRY_ASSIGN(const std::vector<cdc::CapturedColumn> captured,
-             ReadAll(sets[0], cdc::ReadCapturedColumns));
-  TRY_ASSIGN(const std::vector<cdc::SourceColumn> live,
-             ReadAll(sets[1], cdc::ReadSourceColumns));
-  TRY_ASSIGN(source.columns, cdc::PlanColumns(source.instance, captured, live));
-  TRY_ASSIGN(source.change_table_columns, ReadNames(sets[2]));
-  TRY(CheckChangeTable(source, config.include_command_id));
+Result<Source> AskSource(Session& session, const StreamConfig& config,
+                         const std::optional<cdc::SourceMemory>& memory) {
+  TRY_ASSIGN(const std::vector<cdc::CaptureInstance> listed, AskInstances(session));
+  TRY_ASSIGN(const cdc::InstanceFamily family,
+             cdc::ResolveFamily(listed, config.capture_instance,
+                                memory ? memory->Names() : std::vector<std::string>()));
+  Source source;
+  source.database = session.facts().database;
+  source.instance = Meant(family, config.capture_instance);
+  if (memory) {
+    TRY(cdc::CheckSameSource(*memory, cdc::Remember(source.database, family)));
+  }
+  std::vector<cdc::InstanceColumns> columns;
+  std::vector<cdc::SourceColumn> live;
+  for (const cdc::CaptureInstance& instance : family.instances) {
+    TRY_ASSIGN(AnsweredColumns answered,
+               AskColumns(session, instance, config.include_command_id));
+    columns.push_back(answered.columns);
+    live = std::move(answered.live);
+    source.instances.push_back({std::move(answered.columns), {}, true});
+  }
+  NoteNames(config, source);
+  TRY_ASSIGN(source.columns, cdc::UniteColumns(columns, live));
   source.range_key = RangeKey(source.instance, source.columns);
 
   TRY_ASSIGN(source.clock, AskClock(session, config.source_time_zone));
@@ -176,34 +209,49 @@ Result<Source> AskSource(Session& session, const StreamConfig& config) {
   return source;
 }
 
-Result<PollAnswer> AskPoll(Session& session, Clock& clock, Source& source,
-                           const cdc::Lsn& after,
-                           const std::optional<std::int64_t>& commit_count_max,
-                           const std::optional<cdc::Lsn>& through_max) {
-  sqlserver::PollQuestion question;
-  question.capture_instance = source.instance.name;
-  question.after = after.bytes;
-  question.commit_count_max = commit_count_max;
-  if (through_max) question.through_max = through_max->bytes;
-  question.zone = source.clock.ServerZone();
+Status AskInstancesAgain(Session& session, const StreamConfig& config,
+                         const std::optional<cdc::SourceMemory>& memory,
+                         Source& source) {
+  TRY_ASSIGN(const std::vector<cdc::CaptureInstance> listed, AskInstances(session));
+  std::vector<std::string> known;
+  for (auto each = source.instances.rbegin(); each != source.instances.rend(); ++each) {
+    known.push_back(each->columns.instance.name);
+  }
+  if (memory) {
+    for (std::string& name : memory->Names()) known.push_back(std::move(name));
+  }
+  TRY_ASSIGN(const cdc::InstanceFamily family,
+             cdc::ResolveFamily(listed, config.capture_instance, known));
+  TRY(cdc::CheckSameSource(source.memory(), cdc::Remember(source.database, family)));
+  std::vector<cdc::InstanceFacts> instances;
+  for (const cdc::CaptureInstance& instance : family.instances) {
+    const auto old =
+        std::ranges::find_if(source.instances, [&](const cdc::InstanceFacts& each) {
+          return each.columns.instance.name == instance.name &&
+                 each.columns.instance.created_us == instance.created_us;
+        });
+    if (old != source.instances.end()) {
+      instances.push_back(*old);
+      instances.back().columns.instance = instance;
+      continue;
+    }
+    TRY_ASSIGN(AnsweredColumns answered,
+               AskColumns(session, instance, config.include_command_id));
+    instances.push_back({std::move(answered.columns), {}, false});
+  }
+  source.instance = Meant(family, config.capture_instance);
+  source.instances = std::move(instances);
+  NoteNames(config, source);
+  return Unit{};
+}
 
-  const std::int64_t begin_ns = clock.MonotonicNs();
-  TRY_ASSIGN(const std::vector<ResultSet> sets,
-             Ask(session, sqlserver::Poll(question), commit_count_max ? 3 : 2));
-  PollAnswer answer;
-  answer.rtt_ms = static_cast<double>(clock.MonotonicNs() - begin_ns) / 1e6;
-  const std::optional<cdc::RowView> row = sets[1].FirstRow();
-  if (!row) return Error(ErrorId::kTdsMalformed).With("reason", "a poll has no answer");
-  TRY_ASSIGN(answer.instance_min, row->LsnOf("min_lsn"));
-  TRY_ASSIGN(const std::optional<std::int64_t> offset, row->Integer("offset_minutes"));
-  if (source.clock.kind == cdc::CommitClock::Kind::kFixedOffset && offset) {
-    source.clock.offset_minutes = *offset;
-  }
-  TRY_ASSIGN(answer.server_max, ReadOffset(sets[0], source.clock));
-  if (commit_count_max) {
-    TRY_ASSIGN(answer.limited_end, ReadOffset(sets[2], source.clock));
-  }
-  return answer;
+Status AskColumnsAgain(Session& session, const StreamConfig& config, std::size_t index,
+                       Source& source) {
+  cdc::InstanceFacts& facts = source.instances[index];
+  TRY_ASSIGN(AnsweredColumns answered,
+             AskColumns(session, facts.columns.instance, config.include_command_id));
+  facts.columns = std::move(answered.columns);
+  return Unit{};
 }
 
 Result<cdc::Offset> AskOffset(Session& session, const Source& source,
@@ -230,7 +278,7 @@ Result<cdc::Offset> AskStart(Session& session, const Source& source,
   std::optional<cdc::Lsn> lsn;
   if (starting_lsn == "earliest") {
     TRY_ASSIGN(const std::vector<ResultSet> sets,
-               Ask(session, sqlserver::AskMinLsn(source.instance.name), 1));
+               Ask(session, sqlserver::AskMinLsn(source.oldest().name), 1));
     if (const std::optional<cdc::RowView> row = sets[0].FirstRow()) {
       TRY_ASSIGN(const std::optional<cdc::Lsn> min, row->LsnOf("min_lsn"));
       if (min) lsn = min->Previous();
@@ -238,7 +286,7 @@ Result<cdc::Offset> AskStart(Session& session, const Source& source,
   } else if (starting_lsn == "latest") {
     TRY_ASSIGN(const std::optional<cdc::Offset> newest, AskNewest(session, source));
     lsn = cdc::SnapshotLsn(newest ? std::optional(newest->lsn) : std::nullopt,
-                           source.instance.start_lsn);
+                           source.oldest().start_lsn);
   } else {
     TRY_ASSIGN(lsn, cdc::Lsn::Parse(starting_lsn));
   }

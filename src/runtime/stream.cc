@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <utility>
-#include <variant>
 
+#include "base/case_fold.h"
 #include "base/dice.h"
+#include "cdc/type_fit.h"
+#include "runtime/batch_planner.h"
 #include "runtime/batch_writer.h"
 #include "runtime/bootstrap.h"
 #include "runtime/checkpoint.h"
@@ -35,7 +37,8 @@ class StreamImpl final : public Stream {
         pool_(*parts.sessions),
         checkpoint_(std::move(checkpoint)),
         context_{config_, *parts.lake, clock_, observer_, pool_, stop_, SinkId(), {}},
-        writer_(context_) {}
+        writer_(context_, CheckpointNotes(checkpoint_.state().directory)),
+        planner_(context_, writer_, CheckpointNotes(checkpoint_.state().directory)) {}
 
   Status Run() override;
   void Stop() override {
@@ -56,16 +59,16 @@ class StreamImpl final : public Stream {
   }
 
   Status Prepare();
+  Status KnowSource();
+  Status AdoptTargetTypes();
   Status CheckTargetIsThere();
   Status DecideStart();
   Status Connect();
   Status Loop();
   Result<StepResult> Step();
+  Result<StepResult> TryStep();
   Result<StepResult> Wait(const cdc::Wait& wait) const;
-  Status RunBatch(const BatchTask& task, std::int64_t begin_ns);
-  Error ReportGap(const cdc::ReportGap& gap) const;
-  Error ReportFork(const cdc::ReportFork& fork) const;
-  Error ExplainMissingInstance();
+  Status RunBatch(const PlannedBatch& planned, std::int64_t begin_ns);
   void ReportBatch(const BatchTask& task, const BatchOutcome& outcome,
                    std::int64_t begin_ns);
   void Idle(std::int64_t wait_ms);
@@ -87,6 +90,7 @@ class StreamImpl final : public Stream {
   Checkpoint checkpoint_;
   RunContext context_;
   BatchWriter writer_;
+  BatchPlanner planner_;
   SessionPool::Lease session_;  // Plans and reads batches.
   bool source_known_ = false;
   bool prepared_ = false;
@@ -106,25 +110,49 @@ Status StreamImpl::Run() {
 Status StreamImpl::Connect() {
   if (session_) return Unit{};
   TRY_ASSIGN(session_, pool_.Acquire());
-  if (!source_known_) {
-    TRY_ASSIGN(context_.source, AskSource(*session_, config_));
-    source_known_ = true;
-    for (const std::string& name : context_.source.columns.computed) {
-      observer_.OnWarning("column " + name + " is computed and left out");
-    }
-    if (context_.source.clock_is_assumed) {
-      observer_.OnWarning("the server's time zone is not known; its current offset (" +
-                          context_.source.clock.Text() +
-                          ") is taken for every commit: set sourceTimeZone");
-    }
-    context_.source.network_wait = true;
-    if (writer_.Watch(*session_).ok()) return Unit{};
-    // The server does not show it to this login. That session may not be clean.
-    context_.source.network_wait = false;
-    session_ = {};
-    TRY_ASSIGN(session_, pool_.Acquire());
-  }
+  if (source_known_) return writer_.Watch(*session_);
+  TRY(KnowSource());
+  source_known_ = true;
+  context_.source.network_wait = true;
+  if (writer_.Watch(*session_).ok()) return Unit{};
+  // The server does not show it to this login. That session may not be clean.
+  context_.source.network_wait = false;
+  session_ = {};
+  TRY_ASSIGN(session_, pool_.Acquire());
   return writer_.Watch(*session_);
+}
+
+Status StreamImpl::KnowSource() {
+  TRY(planner_.Load());
+  TRY_ASSIGN(context_.source, AskSource(*session_, config_, planner_.memory()));
+  const auto warn = [this](std::string text) {
+    observer_.OnWarning(text);
+    planner_.Warn(std::move(text));
+  };
+  for (const std::string& name : context_.source.columns.computed) {
+    warn("column " + name + " is computed and left out");
+  }
+  if (context_.source.clock_is_assumed) {
+    warn("the server's time zone is not known; its current offset (" +
+         context_.source.clock.Text() +
+         ") is taken for every commit: set sourceTimeZone");
+  }
+  return Unit{};
+}
+
+// Where the target's type holds all values of the source's, as after a column was
+// narrowed, the rows are written in it.
+Status StreamImpl::AdoptTargetTypes() {
+  TRY_ASSIGN(const std::optional<lake::TableState> target,
+             context_.lake.State(config_.target_location));
+  if (!target) return Unit{};
+  for (cdc::ReadColumn& column : context_.source.columns.columns) {
+    for (const columns::Field& field : target->schema.fields) {
+      if (!EqualsIgnoringCase(field.name, column.field.name)) continue;
+      if (cdc::Fits(column.field.type, field.type)) column.field.type = field.type;
+    }
+  }
+  return Unit{};
 }
 
 Status StreamImpl::Prepare() {
@@ -138,6 +166,7 @@ Status StreamImpl::Prepare() {
     TRY(EnsureTable(lake, config_.facts_location, pipeline::TableKind::kFacts,
                     pipeline::FactsTable()));
   }
+  TRY(AdoptTargetTypes());
   TRY(DecideStart());
   if (config_.trigger.kind == Trigger::Kind::kAvailableNow) {
     TRY_ASSIGN(frozen_end_, AskNewest(*session_, context_.source));
@@ -215,52 +244,27 @@ Status StreamImpl::Loop() {
 }
 
 Result<StepResult> StreamImpl::Step() {
+  Result<StepResult> result = TryStep();
+  if (result.ok() || result.error().id() != ErrorId::kSchemaChanged) return result;
+  // Found by the read itself: the capture job altered the change table after the batch
+  // was planned. Planned again, it is classified.
+  if (!result.error().Fact("found") || result.error().Fact("first_lsn")) return result;
+  planner_.ForgetColumns();
+  TRY(ForgetEverything());
+  return TryStep();
+}
+
+Result<StepResult> StreamImpl::TryStep() {
   TRY(Connect());
   const std::int64_t begin_ns = clock_.MonotonicNs();
-  const CheckpointState& state = checkpoint_.state();
-  cdc::BatchFacts facts;
-  facts.position = *state.position();
-  facts.frozen_end = frozen_end_;
-  std::optional<cdc::Lsn> through_max;
-  if (frozen_end_) through_max = frozen_end_->lsn;
-  std::optional<std::int64_t> commit_count_max = config_.max_commits_per_batch;
-  if (state.pending) commit_count_max.reset();
-  Result<PollAnswer> answer =
-      AskPoll(*session_, clock_, context_.source, facts.position.lsn, commit_count_max,
-              through_max);
-  if (!answer.ok()) {
-    // "Invalid object name": cdc.lsn_time_mapping, which goes when CDC is disabled.
-    if (answer.error().Fact("number") == "208") return ExplainMissingInstance();
-    return std::move(answer).error();
+  TRY_ASSIGN(const PlannedBatch planned,
+             planner_.Plan(*session_, checkpoint_.state(), frozen_end_));
+  if (planned.wait) return Wait(*planned.wait);
+  if (!planned.is_replay) {
+    TRY(checkpoint_.Begin(planned.task.end, clock_.NowUtcUs() / 1000));
   }
-  facts.server_max = answer.value().server_max;
-  facts.instance_min = answer.value().instance_min;
-  facts.limited_end = answer.value().limited_end;
-
-  BatchTask task;
-  task.batch_id = state.next_batch_id();
-  task.rtt_ms = answer.value().rtt_ms;
-  const bool is_replay = state.pending.has_value();
-  const cdc::BatchPlan plan =
-      is_replay ? cdc::PlanReplay(facts, *state.pending) : cdc::PlanBatch(facts);
-  if (const auto* wait = std::get_if<cdc::Wait>(&plan)) return Wait(*wait);
-  if (const auto* gap = std::get_if<cdc::ReportGap>(&plan)) return ReportGap(*gap);
-  if (const auto* fork = std::get_if<cdc::ReportFork>(&plan)) return ReportFork(*fork);
-  if (std::holds_alternative<cdc::ReportMissingInstance>(plan)) {
-    return ExplainMissingInstance();
-  }
-  if (const auto* read = std::get_if<cdc::ReadChanges>(&plan)) {
-    task.window = read->window;
-    task.end = {read->window.through, read->commit_us};
-  }
-  if (is_replay) {
-    task.end = *state.pending;
-  } else {
-    TRY(writer_.CheckIsNew(task.batch_id));
-    TRY(checkpoint_.Begin(task.end, clock_.NowUtcUs() / 1000));
-  }
-  TRY(RunBatch(task, begin_ns));
-  return is_replay ? StepResult::kReplayedBatch : StepResult::kBatch;
+  TRY(RunBatch(planned, begin_ns));
+  return planned.is_replay ? StepResult::kReplayedBatch : StepResult::kBatch;
 }
 
 Result<StepResult> StreamImpl::Wait(const cdc::Wait& wait) const {
@@ -270,38 +274,13 @@ Result<StepResult> StreamImpl::Wait(const cdc::Wait& wait) const {
   return StepResult::kIdle;
 }
 
-Status StreamImpl::RunBatch(const BatchTask& task, std::int64_t begin_ns) {
-  TRY_ASSIGN(const BatchOutcome outcome, writer_.Write(task, *session_));
+Status StreamImpl::RunBatch(const PlannedBatch& planned, std::int64_t begin_ns) {
+  TRY_ASSIGN(const BatchOutcome outcome,
+             writer_.Write(planned.work, planned.task, *session_));
   TRY(checkpoint_.Commit());
-  ReportBatch(task, outcome, begin_ns);
+  TRY(planner_.Done(planned.task));
+  ReportBatch(planned.task, outcome, begin_ns);
   return Unit{};
-}
-
-Error StreamImpl::ReportGap(const cdc::ReportGap& gap) const {
-  return Error(ErrorId::kDataLoss)
-      .With("capture_instance", context_.source.instance.name)
-      .With("position", gap.position.Text())
-      .With("first_readable", gap.first_readable.Text())
-      .With("cause", "purged by CDC cleanup");
-}
-
-Error StreamImpl::ReportFork(const cdc::ReportFork& fork) const {
-  return Error(ErrorId::kPositionAheadOfServer)
-      .With("capture_instance", context_.source.instance.name)
-      .With("position", fork.position.Text())
-      .With("server_max", fork.server_max.Text());
-}
-
-// The instance was readable when the run began. Asks what became of it.
-Error StreamImpl::ExplainMissingInstance() {
-  session_ = {};
-  pool_.DropIdle();
-  Result<SessionPool::Lease> session = pool_.Acquire();
-  if (!session.ok()) return std::move(session).error();
-  const Result<Source> source = AskSource(*session.value(), config_);
-  if (!source.ok()) return source.error();
-  return Error(ErrorId::kCaptureHasNotRun)
-      .With("capture_instance", source.value().instance.name);
 }
 
 void StreamImpl::ReportBatch(const BatchTask& task, const BatchOutcome& outcome,
@@ -328,7 +307,8 @@ void StreamImpl::ReportBatch(const BatchTask& task, const BatchOutcome& outcome,
 
 void StreamImpl::Idle(std::int64_t wait_ms) {
   const cdc::Offset position = *checkpoint_.state().position();
-  observer_.OnIdle({position.lsn.Text(), cdc::CommitText(position.commit_us), wait_ms});
+  observer_.OnIdle({position.lsn.Text(), cdc::CommitText(position.commit_us), wait_ms,
+                    planner_.stall()});
   SleepMs(wait_ms);
 }
 

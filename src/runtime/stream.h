@@ -60,6 +60,8 @@ struct IdleSummary {
   std::string lsn;  // The position: everything up to here is in the target.
   std::string commit_ts;
   std::int64_t wait_ms = 0;  // Until the next poll.
+  // Why nothing comes, where that is not because nothing happens: the capture job.
+  std::string stall = {};
 };
 
 // Hears what a stream does. Calls come from the thread that runs the stream, but for
@@ -119,7 +121,7 @@ class Stream {
   // Runs until the trigger's end, Stop, or an error that retrying does not cure.
   // Errors: Stopped only if Stop came before a bootstrap was complete; those of
   // Session, Lake and checkpoint; DataLoss, SchemaChanged, CaptureInstanceNotFound,
-  // CdcNotEnabled, PositionAheadOfServer, CheckpointRewound.
+  // CdcNotEnabled, PositionAheadOfServer, SourceForked, CheckpointRewound.
   virtual Status Run() = 0;
 
   // Ends Run soon: between batches, or by giving up the one being read (the next run

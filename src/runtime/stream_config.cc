@@ -117,10 +117,16 @@ Status SetIsolation(StreamConfig& config, std::string_view option,
   return Unit{};
 }
 
-Status CheckFailOnDataLoss(StreamConfig&, std::string_view option,
-                           const std::string& text) {
-  TRY_ASSIGN(const bool fails, ParseBool(option, text));
-  if (!fails) return Invalid(option, text, "true: gaps are not skipped");
+Status SetPolicy(StreamConfig& config, std::string_view option,
+                 const std::string& text) {
+  const std::string value = LowerAscii(Trim(text));
+  if (value == "classify") {
+    config.schema_change_policy = cdc::SchemaChangePolicy::kClassify;
+  } else if (value == "fail") {
+    config.schema_change_policy = cdc::SchemaChangePolicy::kFail;
+  } else {
+    return Invalid(option, text, "classify or fail");
+  }
   return Unit{};
 }
 
@@ -147,7 +153,8 @@ constexpr OptionRow kOptions[] = {
     {"sourceTimeZone", SetText<&StreamConfig::source_time_zone>},
     {"lockTimeoutMs", SetNumber<&StreamConfig::lock_timeout_ms, 0>},
     {"isolationLevel", SetIsolation},
-    {"failOnDataLoss", CheckFailOnDataLoss},
+    {"failOnDataLoss", SetBool<&StreamConfig::fail_on_data_loss>},
+    {"schemaChangePolicy", SetPolicy},
     {"pollFirstMs", SetNumber<&StreamConfig::poll_first_ms, 1>},
     {"pollMaxMs", SetNumber<&StreamConfig::poll_max_ms, 1>},
     {"retries", SetNumber<&StreamConfig::retry_count_max, 0>},

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cdc/read_plan.h"
 
 namespace mssql_cdc::runtime {
 
@@ -53,6 +54,8 @@ struct StreamConfig {
   std::string source_time_zone = "auto";
   std::optional<std::int64_t> lock_timeout_ms;  // Of reads of the source table.
   IsolationLevel isolation_level = IsolationLevel::kReadCommitted;
+  bool fail_on_data_loss = true;
+  cdc::SchemaChangePolicy schema_change_policy = cdc::SchemaChangePolicy::kClassify;
 
   // How an idle continuous stream polls: from poll_first_ms, doubling up to
   // poll_max_ms.
@@ -78,10 +81,10 @@ struct ParsedOptions {
 
 // Reads a stream's options: captureInstance target app_id checkpoint facts_table
 // bootstrap trigger startingLsn maxCommitsPerBatch numPartitions arrowBatchSize
-// includeCommandId sourceTimeZone lockTimeoutMs isolationLevel failOnDataLoss (true
-// only) pollFirstMs pollMaxMs retries. Names match ignoring case. The connection's
-// options (connectionString, user, password, connectTimeout, ...) are accepted and left
-// to the caller.
+// includeCommandId sourceTimeZone lockTimeoutMs isolationLevel failOnDataLoss
+// schemaChangePolicy pollFirstMs pollMaxMs retries. Names match ignoring case. The
+// connection's options (connectionString, user, password, connectTimeout, ...) are
+// accepted and left to the caller.
 //
 // Errors: OptionMissing, OptionInvalid, OptionsClash (facts option, value).
 Result<ParsedOptions> ParseStreamOptions(

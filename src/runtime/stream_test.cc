@@ -7,6 +7,7 @@
 
 #include "cdc/cells.h"
 #include "lake/memory_lake.h"
+#include "runtime/faulty_lake_test.h"
 #include "runtime/files.h"
 #include "runtime/scripted_server_test.h"
 
@@ -15,60 +16,6 @@ namespace {
 
 constexpr char kTarget[] = "lake/orders";
 constexpr char kFacts[] = "lake/facts";
-
-// A call of the lake that fails: before it did anything, or after it did everything, as
-// a kill on either side of it would look to the next run.
-class FaultyLake final : public lake::Lake {
- public:
-  explicit FaultyLake(lake::Lake& inner) : inner_(inner) {}
-
-  std::int64_t call_count = 0;
-  std::int64_t fail_before = -1;
-  std::int64_t fail_after = -1;
-
-  Result<std::optional<lake::TableState>> State(const std::string& l) override {
-    return Do([&] { return inner_.State(l); });
-  }
-  Result<std::optional<std::int64_t>> LastTxn(const std::string& l,
-                                              const std::string& id) override {
-    return Do([&] { return inner_.LastTxn(l, id); });
-  }
-  Status Create(const std::string& l, const lake::CreateSpec& spec) override {
-    return Do([&] { return inner_.Create(l, spec); });
-  }
-  Status Alter(const std::string& l, const std::vector<columns::Field>& add,
-               const std::map<std::string, std::string>& properties) override {
-    return Do([&] { return inner_.Alter(l, add, properties); });
-  }
-  Result<lake::AppendResult> Append(
-      const std::string& l, std::vector<std::unique_ptr<columns::BatchReader>> sources,
-      const lake::AppendSpec& spec) override {
-    return Do([&] { return inner_.Append(l, std::move(sources), spec); });
-  }
-  Result<std::vector<lake::CommitInfo>> History(const std::string& l,
-                                                std::int64_t since) override {
-    return Do([&] { return inner_.History(l, since); });
-  }
-  Result<std::unique_ptr<columns::BatchReader>> Read(
-      const std::string& l, const lake::ReadSpec& spec) override {
-    return Do([&] { return inner_.Read(l, spec); });
-  }
-  Result<std::int64_t> RowCount(const std::string& l) override {
-    return Do([&] { return inner_.RowCount(l); });
-  }
-
- private:
-  template <typename F>
-  std::invoke_result_t<F> Do(F call) {
-    const std::int64_t number = call_count++;
-    if (number == fail_before) return Error(ErrorId::kLakeFailed);
-    auto result = call();
-    if (number == fail_after) return Error(ErrorId::kLakeFailed);
-    return result;
-  }
-
-  lake::Lake& inner_;
-};
 
 class StreamTest : public testing::Test {
  protected:
@@ -322,6 +269,12 @@ TEST_F(StreamTest, WhatStopsAStreamIsNamed) {
       {"the server was restored",
        [](ScriptedServer& server) { server.commits.resize(1); },
        ErrorId::kPositionAheadOfServer},
+      {"the server was restored and has gone on past the position",
+       [](ScriptedServer& server) {
+         server.commits.resize(1);
+         server.Commit(13, {{2, 9, "fork"}});
+       },
+       ErrorId::kSourceForked},
       {"a column cannot be read",
        [](ScriptedServer& server) { server.column_type = "geography"; },
        ErrorId::kColumnNotReadable},
@@ -340,7 +293,8 @@ TEST_F(StreamTest, WhatStopsAStreamIsNamed) {
     server_.Commit(11, {{2, 7, "g"}});
     ASSERT_TRUE(Run().ok());
     server_.Commit(12, {{2, 8, "h"}});
-    if (row.error == ErrorId::kPositionAheadOfServer) {
+    if (row.error == ErrorId::kPositionAheadOfServer ||
+        row.error == ErrorId::kSourceForked) {
       ASSERT_TRUE(Run().ok());
     }
     const std::vector<std::string> before = Bronze();

@@ -99,22 +99,45 @@ Request AskNetworkWait() { return {std::string(kNetworkWait), {}}; }
 
 Request Poll(const PollQuestion& question) {
   Request request;
-  request.sql = NewestCommit(question.zone) +
-                "; SELECT sys.fn_cdc_get_min_lsn(@instance) AS min_lsn, "
-                "DATEPART(TZOFFSET, SYSDATETIMEOFFSET()) AS offset_minutes";
-  request.parameters.push_back(TextParameter("@instance", question.capture_instance));
-  if (!question.commit_count_max) return request;
-
   request.parameters.push_back(LsnParameter("@after", question.after));
-  request.sql += "; SELECT TOP (1) lsn, commit_time FROM (SELECT TOP (" +
-                 std::to_string(*question.commit_count_max) + ") start_lsn AS lsn, " +
-                 CommitTime("", question.zone) +
-                 " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn > @after";
-  if (question.through_max) {
-    request.sql += " AND start_lsn <= @through";
-    request.parameters.push_back(LsnParameter("@through", *question.through_max));
+  request.parameters.push_back(TextParameter("@schema", question.source_schema));
+  request.parameters.push_back(TextParameter("@table", question.source_table));
+  std::string& sql = request.sql;
+  // The age is the difference of two readings of one clock: no zone comes into it.
+  sql = "SELECT TOP (1) start_lsn AS lsn, " + CommitTime("", question.zone) +
+        " AS commit_time, DATEDIFF(second, tran_end_time, GETDATE()) AS age_seconds "
+        "FROM cdc.lsn_time_mapping ORDER BY start_lsn DESC; "
+        "SELECT (SELECT MIN(start_lsn) FROM cdc.lsn_time_mapping) AS oldest_lsn, "
+        "(SELECT " +
+        CommitTime("", question.zone) +
+        " FROM cdc.lsn_time_mapping WHERE start_lsn = @after) AS position_time, "
+        "DATEPART(TZOFFSET, SYSDATETIMEOFFSET()) AS offset_minutes; "
+        "IF EXISTS (SELECT 1 FROM cdc.lsn_time_mapping WHERE start_lsn > @after) BEGIN "
+        "EXEC sys.sp_cdc_help_change_data_capture @source_schema = @schema, "
+        "@source_name = @table";
+  for (std::size_t i = 0; i < question.capture_instances.size(); ++i) {
+    const std::string name = "@instance" + std::to_string(i);
+    sql += "; EXEC sys.sp_cdc_get_ddl_history @capture_instance = " + name;
+    request.parameters.push_back(TextParameter(name, question.capture_instances[i]));
   }
-  request.sql += " ORDER BY start_lsn) AS c ORDER BY lsn DESC";
+  if (question.row_count_max) {
+    sql += "; SELECT COUNT_BIG(*) AS row_count FROM (SELECT TOP (" +
+           std::to_string(*question.row_count_max) + ") [__$start_lsn] FROM " +
+           ChangeTableName(question.counted_instance) +
+           " WHERE [__$start_lsn] > @after) AS c";
+  }
+  if (question.commit_count_max) {
+    sql += "; SELECT TOP (1) lsn, commit_time FROM (SELECT TOP (" +
+           std::to_string(*question.commit_count_max) + ") start_lsn AS lsn, " +
+           CommitTime("", question.zone) +
+           " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn > @after";
+    if (question.through_max) {
+      sql += " AND start_lsn <= @through";
+      request.parameters.push_back(LsnParameter("@through", *question.through_max));
+    }
+    sql += " ORDER BY start_lsn) AS c ORDER BY lsn DESC";
+  }
+  sql += " END";
   return request;
 }
 
@@ -123,7 +146,15 @@ Request ReadChanges(const ChangesQuestion& question) {
   std::string sql = "SELECT c.[__$start_lsn], c.[__$seqval], c.[__$operation]";
   sql += command_id;
   sql += ", " + CommitTime("m.", question.zone) + " AS commit_time";
-  for (const std::string& column : question.columns) sql += ", c." + QuoteName(column);
+  for (const ChangeColumn& column : question.columns) {
+    const std::string name = "c." + QuoteName(column.name);
+    if (column.cast_to.empty()) {
+      sql += ", " + name;
+    } else {
+      sql +=
+          ", CAST(" + name + " AS " + column.cast_to + ") AS " + QuoteName(column.name);
+    }
+  }
   sql += " FROM " + ChangeTableName(question.capture_instance) +
          " AS c JOIN cdc.lsn_time_mapping AS m ON m.start_lsn = c.[__$start_lsn] "
          "WHERE c.[__$start_lsn] > @after AND c.[__$start_lsn] <= @through "
@@ -146,6 +177,19 @@ Request ReadChanges(const ChangesQuestion& question) {
            TextParameter("@instance", question.capture_instance)}};
 }
 
+Request AskTiles(const TilesQuestion& question) {
+  return {
+      "SELECT MAX([__$start_lsn]) AS last_lsn, COUNT_BIG(*) AS row_count FROM "
+      "(SELECT [__$start_lsn], NTILE(" +
+          std::to_string(question.tile_count) +
+          ") OVER (ORDER BY [__$start_lsn]) AS tile FROM " +
+          ChangeTableName(question.capture_instance) +
+          " WHERE [__$start_lsn] > @after AND [__$start_lsn] <= @through) AS t "
+          "GROUP BY tile ORDER BY last_lsn",
+      {LsnParameter("@after", question.after),
+       LsnParameter("@through", question.through)}};
+}
+
 Request AskNewestCommit(const std::optional<std::string>& zone) {
   return {NewestCommit(zone), {}};
 }
@@ -154,6 +198,25 @@ Request AskCommitTime(const LsnBytes& lsn, const std::optional<std::string>& zon
   return {"SELECT " + CommitTime("", zone) +
               " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn = @lsn",
           {LsnParameter("@lsn", lsn)}};
+}
+
+Request AskCommitTimeAtOrBelow(const LsnBytes& lsn,
+                               const std::optional<std::string>& zone) {
+  return {"SELECT TOP (1) " + CommitTime("", zone) +
+              " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn <= @lsn "
+              "ORDER BY start_lsn DESC",
+          {LsnParameter("@lsn", lsn)}};
+}
+
+Request AskCaptureJobs() {
+  return {"SELECT job_type FROM msdb.dbo.cdc_jobs WHERE database_id = DB_ID()", {}};
+}
+
+Request AskCaptureErrors() {
+  return {
+      "SELECT TOP (1) error_number, DATEDIFF(second, entry_time, GETDATE()) AS "
+      "age_seconds FROM sys.dm_cdc_errors ORDER BY entry_time DESC",
+      {}};
 }
 
 Request AskMinLsn(std::string_view capture_instance) {

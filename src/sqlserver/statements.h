@@ -43,24 +43,38 @@ Request ListColumns(std::string_view capture_instance, std::string_view source_s
 Request AskNetworkWait();
 
 struct PollQuestion {
-  std::string capture_instance;
+  std::string source_schema;
+  std::string source_table;
+  std::vector<std::string> capture_instances;  // Whose DDL is asked for.
   LsnBytes after{};
   // The end of a batch of so many commits is asked for, too.
   std::optional<std::int64_t> commit_count_max;
   std::optional<LsnBytes> through_max;
+  // Whether there are so many changes is asked of this instance.
+  std::string counted_instance;
+  std::optional<std::int64_t> row_count_max;
   std::optional<std::string> zone;
 };
-// Two or three sets: lsn, commit_time of the newest commit (no row before the first);
-// min_lsn, offset_minutes (one row); with commit_count_max lsn, commit_time of the last
-// of the first so many commits above `after` (no row if there are none).
+// Two sets, whatever the server holds: lsn, commit_time, age_seconds of the newest
+// commit (no row before the first); oldest_lsn of the mapping, position_time (of
+// `after`), offset_minutes (one row). Only where there is a commit above `after`, then:
+// the table's instances (as ListInstances), the DDL history of each of
+// capture_instances (sys.sp_cdc_get_ddl_history), with row_count_max row_count (one
+// row, no more than it), with commit_count_max lsn, commit_time of the last of the
+// first so many commits. In that order, so that what a commit brought is seen with it.
 Request Poll(const PollQuestion& question);
 
+struct ChangeColumn {
+  std::string name;
+  // The T-SQL type that the server converts to; empty: as it is.
+  std::string cast_to;
+};
 struct ChangesQuestion {
   std::string capture_instance;
   LsnBytes after{};
   LsnBytes through{};
   bool command_id = true;
-  std::vector<std::string> columns;
+  std::vector<ChangeColumn> columns;
   std::optional<std::string> zone;
   bool network_wait = false;
 };
@@ -70,12 +84,31 @@ struct ChangesQuestion {
 // of the newest commit (at most one). Set 5 with network_wait: as AskNetworkWait.
 Request ReadChanges(const ChangesQuestion& question);
 
+struct TilesQuestion {
+  std::string capture_instance;
+  LsnBytes after{};
+  LsnBytes through{};
+  std::int64_t tile_count = 1;
+};
+// A row for each of `tile_count` runs of as many changes, in LSN order (fewer if there
+// are fewer changes): last_lsn, row_count bigint. Neighbours may share a commit.
+Request AskTiles(const TilesQuestion& question);
+
 // At most one row: lsn, commit_time of the newest commit.
 Request AskNewestCommit(const std::optional<std::string>& zone);
 // At most one row: commit_time of exactly this commit.
 Request AskCommitTime(const LsnBytes& lsn, const std::optional<std::string>& zone);
+// At most one row: commit_time of the last commit at or below this LSN.
+Request AskCommitTimeAtOrBelow(const LsnBytes& lsn,
+                               const std::optional<std::string>& zone);
 // One row: min_lsn.
 Request AskMinLsn(std::string_view capture_instance);
+
+// Why nothing is captured; each is one set and may be refused, since logins that read
+// changes need not see it. The jobs of this database: job_type.
+Request AskCaptureJobs();
+// The capture's newest error, at most one row: error_number, age_seconds.
+Request AskCaptureErrors();
 
 struct SourceSettings {
   std::optional<std::int64_t> lock_timeout_ms;

@@ -1,0 +1,82 @@
+// Gathers what the next batch depends on, asks cdc for a plan, and hands it over ready
+// to be carried out.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cdc/batch_plan.h"
+#include "cdc/source_memory.h"
+#include "pipeline/sink.h"
+#include "runtime/batch_writer.h"
+#include "runtime/checkpoint.h"
+#include "runtime/checkpoint_notes.h"
+#include "runtime/run_context.h"
+
+namespace mssql_cdc::runtime {
+
+struct PlannedBatch {
+  std::optional<cdc::Wait> wait;  // Nothing is to be done now; the rest has no meaning.
+  bool is_replay = false;
+  pipeline::SinkWork work = pipeline::SinkWork::kEverything;
+  BatchTask task;
+};
+
+class BatchPlanner {
+ public:
+  // Borrows both.
+  BatchPlanner(RunContext& context, BatchWriter& writer, CheckpointNotes notes)
+      : context_(context), writer_(writer), notes_(std::move(notes)) {}
+
+  // Reads what earlier runs noted. Errors: CheckpointUnreadable, FileFailed.
+  Status Load();
+  const std::optional<cdc::SourceMemory>& memory() const { return memory_; }
+
+  // Plans over `session`: one request, and more only where the batch has something to
+  // it besides a few rows. What the plan needs to survive a stop is on the disk when
+  // this returns. `state` has a position.
+  //
+  // Errors: PositionAheadOfServer, SourceForked, those of cdc::PlanReads and of
+  // BatchWriter::Look, CaptureInstanceNotFound, CdcNotEnabled, the session's.
+  Result<PlannedBatch> Plan(sqlserver::Session& session, const CheckpointState& state,
+                            const std::optional<cdc::Offset>& frozen_end);
+  // The batch is in the tables and in the checkpoint.
+  Status Done(const BatchTask& task);
+
+  // Adds a text to the next batch's facts.
+  void Warn(std::string text) { warnings_.push_back(std::move(text)); }
+  // Columns may have changed: they are asked for again.
+  void ForgetColumns() { columns_as_of_.clear(); }
+  // Why nothing comes, if that is not because nothing happens; empty otherwise.
+  const std::string& stall() const { return stall_; }
+
+ private:
+  Result<PollAnswer> Poll(sqlserver::Session& session, const cdc::Lsn& after,
+                          const PollLimits& limits);
+  Result<std::optional<cdc::LsnWindow>> WindowOf(const cdc::BatchPlan& plan,
+                                                 PlannedBatch& planned) const;
+  Status PlanReads(sqlserver::Session& session, PlannedBatch& planned,
+                   std::int64_t row_count);
+  Status RefreshColumns(sqlserver::Session& session, const cdc::LsnWindow& window);
+  Status CutIntoTiles(sqlserver::Session& session, BatchTask& task) const;
+  Status Note(PlannedBatch& planned);
+  Status WatchCapture(sqlserver::Session& session,
+                      const std::optional<std::int64_t>& age_seconds);
+
+  RunContext& context_;
+  BatchWriter& writer_;
+  CheckpointNotes notes_;
+  std::optional<cdc::SourceMemory> memory_;
+  std::vector<std::string> warnings_;
+  // By instance name: the last DDL that was known when its columns were asked for.
+  std::map<std::string, std::optional<cdc::Lsn>> columns_as_of_;
+  bool has_note_ = false;
+  std::string stall_;
+};
+
+}  // namespace mssql_cdc::runtime

@@ -1,0 +1,71 @@
+// A lake one of whose calls fails, for tests of what a stop at that moment leaves.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "lake/lake.h"
+
+namespace mssql_cdc::runtime {
+
+// A call of the lake that fails: before it did anything, or after it did everything, as
+// a kill on either side of it would look to the next run.
+class FaultyLake final : public lake::Lake {
+ public:
+  explicit FaultyLake(lake::Lake& inner) : inner_(inner) {}
+
+  std::int64_t call_count = 0;
+  std::int64_t fail_before = -1;
+  std::int64_t fail_after = -1;
+
+  Result<std::optional<lake::TableState>> State(const std::string& l) override {
+    return Do([&] { return inner_.State(l); });
+  }
+  Result<std::optional<std::int64_t>> LastTxn(const std::string& l,
+                                              const std::string& id) override {
+    return Do([&] { return inner_.LastTxn(l, id); });
+  }
+  Status Create(const std::string& l, const lake::CreateSpec& spec) override {
+    return Do([&] { return inner_.Create(l, spec); });
+  }
+  Status Alter(const std::string& l, const std::vector<columns::Field>& add,
+               const std::map<std::string, std::string>& properties) override {
+    return Do([&] { return inner_.Alter(l, add, properties); });
+  }
+  Result<lake::AppendResult> Append(
+      const std::string& l, std::vector<std::unique_ptr<columns::BatchReader>> sources,
+      const lake::AppendSpec& spec) override {
+    return Do([&] { return inner_.Append(l, std::move(sources), spec); });
+  }
+  Result<std::vector<lake::CommitInfo>> History(const std::string& l,
+                                                std::int64_t since) override {
+    return Do([&] { return inner_.History(l, since); });
+  }
+  Result<std::unique_ptr<columns::BatchReader>> Read(
+      const std::string& l, const lake::ReadSpec& spec) override {
+    return Do([&] { return inner_.Read(l, spec); });
+  }
+  Result<std::int64_t> RowCount(const std::string& l) override {
+    return Do([&] { return inner_.RowCount(l); });
+  }
+
+ private:
+  template <typename F>
+  std::invoke_result_t<F> Do(F call) {
+    const std::int64_t number = call_count++;
+    if (number == fail_before) return Error(ErrorId::kLakeFailed);
+    auto result = call();
+    if (number == fail_after) return Error(ErrorId::kLakeFailed);
+    return result;
+  }
+
+  lake::Lake& inner_;
+};
+
+}  // namespace mssql_cdc::runtime
