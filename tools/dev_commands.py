@@ -155,6 +155,14 @@ def latency(words: list[str]) -> int:
     return attempt(work)
 
 
+def peers(words: list[str]) -> int:
+    """The drivers, or Debezium's connector."""
+    debezium = "--debezium" in words
+    path = "tests/peers/debezium/check_debezium.py" if debezium else "tests/peers/peers.py"
+    return script(path, "--program", dev_steps.PROGRAM)(
+        [word for word in words if word != "--debezium"])
+
+
 BENCHES = {
     "latency": latency,
     "read": script("bench/read.py"),
@@ -182,8 +190,8 @@ COMMANDS = {
                     script("tools/demo.py", "--program", dev_steps.PROGRAM)),
     "test": Command("test [NAME]", "everything CI runs, or the tests of one room", test),
     "check": Command("check", "before every commit: tidy, format, sanitizers, unit", check),
-    "peers": Command("peers [--only NAME]", "other people's drivers read the simulator",
-                     script("tests/peers/peers.py", "--program", dev_steps.PROGRAM)),
+    "peers": Command("peers [--only NAME | --debezium]",
+                     "other people's drivers, or Debezium, read the simulator", peers),
     "existing": Command("existing [--only PART]", "the existing package on Spark beside ours",
                         script(*dev_steps.EXISTING)),
     "crash": Command("crash [--full] [OPTIONS]",

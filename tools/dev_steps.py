@@ -105,6 +105,8 @@ STEPS = [
          counted(ROOT / "tools/fuzz.py", "reply", "tokens", "prelogin", "--seconds", "60")),
     Step("peers", "other people's drivers read the simulator",
          counted(ROOT / "tests/peers/peers.py", "--program", PROGRAM)),
+    Step("debezium", "Debezium and the product read one history",
+         counted(ROOT / "tests/peers/debezium/check_debezium.py", "--program", PROGRAM)),
     Step("values", "every type through the product into Delta",
          counted(ROOT / "tests/values/check_values.py", "--program", PROGRAM)),
     Step("tables", "bronze and facts as other programs rely on them",

@@ -27,7 +27,7 @@ public final class DebeziumReader {
     }
     PrintStream output = new PrintStream(System.out, false, StandardCharsets.UTF_8);
     int[] exitCode = {0};
-    try (DebeziumEngine<ChangeEvent<String, String>> engine =
+    DebeziumEngine<ChangeEvent<String, String>> engine =
         DebeziumEngine.create(Json.class)
             .using(properties)
             .using((success, message, error) -> {
@@ -45,9 +45,8 @@ public final class DebeziumReader {
               committer.markBatchFinished();
               output.flush();
             })
-            .build()) {
-      engine.run();
-    }
+            .build();
+    engine.run();  // Until this process is stopped, or the connector gives up.
     System.exit(exitCode[0]);
   }
 
