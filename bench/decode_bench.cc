@@ -26,26 +26,33 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Feeds `bytes` in payloads; batches are dropped as they come. Gives the rows seen.
+// Feeds `bytes` in payloads, each behind what was not consumed of the one before, as a
+// session does; batches are dropped as they come. Gives the rows seen.
 std::int64_t Feed(tds::ReplyDecoder& decoder, std::span<const std::uint8_t> bytes,
                   std::size_t payload_size) {
   std::int64_t row_count = 0;
-  while (!bytes.empty()) {
+  std::size_t waiting_size = 0;
+  do {
     std::span<const std::uint8_t> payload =
-        bytes.first(std::min(payload_size, bytes.size()));
+        bytes.first(std::min(waiting_size + payload_size, bytes.size()));
     bytes = bytes.subspan(payload.size());
-    while (!payload.empty()) {
-      auto progress = decoder.Consume(payload);
+    const bool more_follows = !bytes.empty();
+    bool needs_more = false;
+    while (!needs_more) {
+      auto progress = decoder.Consume(payload, more_follows);
       if (!progress.ok()) {
         std::fprintf(stderr, "%s\n", progress.error().Text().c_str());
         std::exit(1);
       }
       payload = payload.subspan(progress.value().consumed);
+      needs_more = std::holds_alternative<tds::NeedMore>(progress.value().event);
       if (const auto* ready = std::get_if<tds::BatchReady>(&progress.value().event)) {
         row_count += ready->batch.row_count;
       }
     }
-  }
+    waiting_size = payload.size();
+    bytes = {payload.data(), payload.size() + bytes.size()};
+  } while (bytes.size() != waiting_size);
   return row_count;
 }
 

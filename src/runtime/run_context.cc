@@ -7,11 +7,10 @@ namespace mssql_cdc::runtime {
 sqlserver::BatchLimits RunContext::Limits(std::int64_t reader_count) const {
   // All readers together hold this much in batches that are being filled or written.
   constexpr std::size_t kAllReadersSizeBytes = 32u << 20;
-  constexpr std::size_t kReaderSizeBytesMin = 2u << 20;
   sqlserver::BatchLimits limits;
   limits.row_count_max = config.arrow_batch_size;
   limits.size_bytes_max =
-      std::max(kReaderSizeBytesMin,
+      std::min(limits.size_bytes_max,
                kAllReadersSizeBytes / static_cast<std::size_t>(reader_count));
   return limits;
 }

@@ -18,6 +18,7 @@
 #include "columns/batch.h"
 #include "net/transport.h"
 #include "sqlserver/connection_string.h"
+#include "tds/reply_limits.h"
 #include "tds/requests.h"
 
 namespace mssql_cdc::sqlserver {
@@ -31,7 +32,7 @@ struct Request {
 
 struct BatchLimits {
   std::int64_t row_count_max = kBatchRowCountDefault;
-  std::size_t size_bytes_max = kBatchSizeBytesMax;
+  std::size_t size_bytes_max = tds::kBatchSizeBytesDefault;
   // How much the whole reply may take on the wire; absent: as much as there is.
   std::optional<std::uint64_t> reply_size_bytes_max = std::nullopt;
 };

@@ -7,6 +7,7 @@
 
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
@@ -53,14 +54,8 @@ MSSQL_CDC_INLINE void ClearValid(PlannedColumn& column, std::size_t row) {
 }
 
 template <std::size_t kWidth>
-MSSQL_CDC_INLINE void NullOfWidth(PlannedColumn& column, std::size_t row) {
-  ClearValid(column, row);
+MSSQL_CDC_INLINE void ZeroOfWidth(PlannedColumn& column, std::size_t row) {
   std::memset(column.raw.values + row * kWidth, 0, kWidth);
-}
-
-MSSQL_CDC_INLINE void NullOfBytes(PlannedColumn& column, std::size_t row) {
-  ClearValid(column, row);
-  column.raw.offsets[row + 1] = static_cast<std::int32_t>(column.raw.bytes_size);
 }
 
 // Bytes from `at` to the end of what may be read.
@@ -157,8 +152,12 @@ MSSQL_CDC_INLINE bool DecimalValue(PlannedColumn& column, std::size_t row,
   if constexpr (kSize <= 9) {
     const std::uint64_t magnitude =
         kSize == 5 ? Load<std::uint32_t>(at + 1) : Load<std::uint64_t>(at + 1);
-    Store(column, row, Signed(magnitude, sign));
-    return sign <= 1 && magnitude <= column.magnitude_max_low;
+    // As Signed, in two halves: of 0 and above, the high one is 0.
+    const std::uint64_t flip = std::uint64_t{sign} - 1;
+    const std::uint64_t high = magnitude != 0 ? flip : 0;
+    const std::uint64_t halves[2] = {(magnitude ^ flip) - flip, high};
+    std::memcpy(column.raw.values + row * sizeof(halves), halves, sizeof(halves));
+    return (sign <= 1) & (magnitude <= column.magnitude_max_low);
   } else {
     const std::uint64_t low = Load<std::uint64_t>(at + 1);
     const std::uint64_t high =
@@ -172,8 +171,9 @@ MSSQL_CDC_INLINE bool DecimalValue(PlannedColumn& column, std::size_t row,
 
 MSSQL_CDC_INLINE bool BitValue(PlannedColumn& column, std::size_t row,
                                const std::uint8_t* at) {
-  column.raw.values[row / 8] |=
-      static_cast<std::uint8_t>(unsigned{*at != 0} << (row % 8));
+  std::uint8_t& bits = column.raw.values[row / 8];
+  const unsigned others = bits & ~(1u << (row % 8));
+  bits = static_cast<std::uint8_t>(others | unsigned{*at != 0} << (row % 8));
   return true;
 }
 
@@ -241,24 +241,53 @@ MSSQL_CDC_INLINE bool ValueOf(PlannedColumn& column, std::size_t row,
   }
 }
 
+// What stands in the place of a NULL: zero, or no bytes.
 template <Op kOp>
-MSSQL_CDC_INLINE void NullOf(PlannedColumn& column, std::size_t row) {
+MSSQL_CDC_INLINE void ZeroOf(PlannedColumn& column, std::size_t row) {
   if constexpr (kOp == Op::kBit || kOp == Op::kBitN) {
-    ClearValid(column, row);
+    constexpr std::uint8_t kFalse = 0;
+    BitValue(column, row, &kFalse);
   } else if constexpr (kOp >= Op::kBytesShort || kOp == Op::kGuidN ||
                        kOp == Op::kTimeN) {
-    NullOfBytes(column, row);
+    BytesWritten(column, row, 0);
   } else if constexpr (IsDecimal(kOp) || kOp == Op::kMoney4 || kOp == Op::kMoney4N ||
                        kOp == Op::kMoney8 || kOp == Op::kMoney8N) {
-    NullOfWidth<16>(column, row);
+    ZeroOfWidth<16>(column, row);
   } else if constexpr (SizeOf(kOp) <= 2 && SizeOf(kOp) != kSizeInPlan) {
-    NullOfWidth<2>(column, row);
+    ZeroOfWidth<2>(column, row);
   } else if constexpr (kOp == Op::kCopy4 || kOp == Op::kCopy4N || kOp == Op::kDateN) {
-    NullOfWidth<4>(column, row);
+    ZeroOfWidth<4>(column, row);
   } else {
-    NullOfWidth<8>(column, row);  // 8-byte numbers and all timestamps.
+    ZeroOfWidth<8>(column, row);  // 8-byte numbers and all timestamps.
   }
 }
+
+template <Op kOp>
+MSSQL_CDC_INLINE void NullOf(PlannedColumn& column, std::size_t row) {
+  ClearValid(column, row);
+  ZeroOf<kOp>(column, row);
+}
+
+// ---- what a NULL is decoded from where that is faster than to branch ----
+
+constexpr bool HasZeroImage(Op op) {
+  return HasLengthByte(op) && SizeOf(op) != kSizeInPlan && op != Op::kDateTime4N &&
+         op != Op::kDateTime8N && op != Op::kGuidN;
+}
+
+// The wire's bytes, from the length on, of the value that ZeroOf writes.
+template <Op kOp>
+inline constexpr auto kZeroImage = [] {
+  std::array<std::uint8_t, 32> image{};
+  image[0] = SizeOf(kOp);
+  if constexpr (kOp == Op::kDateN || kOp == Op::kDateTime27N) {
+    // The day is the last three bytes.
+    for (std::size_t i = 0; i < 3; ++i) {
+      image[SizeOf(kOp) - 2 + i] = static_cast<std::uint8_t>(kDaysTo1970 >> 8 * i);
+    }
+  }
+  return image;
+}();
 
 // ---- short text and bytes ----
 

@@ -11,6 +11,7 @@
 
 #include "base/dice.h"
 #include "tds/collation.h"
+#include "tds/text_codec.h"
 #include "tds/type_info.h"
 #include "tds/utf16_kernels.h"
 
@@ -211,7 +212,7 @@ TEST(Utf16Kernels, AllGiveWhatTheScalarOneGives) {
   const char32_t ranges[] = {0x80, 0x800, 0x10000, 0x110000};
   for (int round = 0; round < 3000; ++round) {
     Wire in;
-    const std::size_t count = dice.Below(100);
+    const std::size_t count = dice.Below(dice.Chance(1, 2) ? 100 : 33);
     // Mostly of one range, so that vectors of each are met, with strays.
     const char32_t usual = ranges[dice.Below(4)];
     for (std::size_t i = 0; i < count; ++i) {
@@ -238,6 +239,14 @@ TEST(Utf16Kernels, AllGiveWhatTheScalarOneGives) {
           plain.begin(), plain.begin() + static_cast<long>(a.written), best.begin()))
           << round;
     }
+    if (units > 32) continue;
+    const std::size_t size = Utf8OfShortUtf16(in.data(), units, best.data());
+    const auto whole =
+        ConvertUtf16(ScalarUtf16Kernels(), in.data(), units, true, plain.data());
+    ASSERT_EQ(size, whole.written) << round;
+    ASSERT_TRUE(std::equal(plain.begin(), plain.begin() + static_cast<long>(size),
+                           best.begin()))
+        << round;
   }
 }
 

@@ -10,8 +10,6 @@ namespace {
 
 constexpr std::size_t kRowCapacityMin = 16;
 constexpr std::size_t kRowsSizeBytesFirst = 256u << 10;
-// Beyond it the 32-bit offsets of one column could not be written any more.
-constexpr std::size_t kBatchSizeBytesEver = 1u << 30;
 // A byte of text becomes at most three.
 constexpr std::size_t kTextGrowth = 3;
 
@@ -26,7 +24,7 @@ RowDecoder::RowDecoder(RowPlan plan, const ReplyLimits& limits)
     : plan_(std::move(plan)), limits_(limits) {
   CHECK(!plan_.columns.empty());
   limits_.row_count_max = std::max<std::int64_t>(limits_.row_count_max, 1);
-  limits_.size_bytes_max = std::min(limits_.size_bytes_max, kBatchSizeBytesEver);
+  limits_.size_bytes_max = std::min(limits_.size_bytes_max, kBatchSizeBytesMax);
   row_capacity_first_ =
       std::clamp<std::size_t>(kRowsSizeBytesFirst / plan_.row_width_bytes,
                               kRowCapacityMin, std::size_t{1} << 16);
@@ -97,6 +95,7 @@ Result<std::size_t> RowDecoder::Decode(std::span<const std::uint8_t> payload,
       TRY_ASSIGN(const bool is_whole, ResumeRow(in));
       if (!is_whole) return payload.size();
       ++row_;
+      if (row_ % NullBlock::kRowCount == 0) plan_.nulls.Flush(plan_.columns, row_);
     }
     batch_is_full_ = IsFull();
     const bool row_follows = in.size() != 0 && IsRowToken(*in.at);
@@ -145,6 +144,7 @@ Status RowDecoder::DecodeInPlace(Input& in, bool more_follows) {
 
 columns::RecordBatch RowDecoder::TakeBatch() {
   CHECK(!in_row());
+  if (row_ % NullBlock::kRowCount != 0) plan_.nulls.Flush(plan_.columns, row_);
   columns::RecordBatch batch{plan_.schema, static_cast<std::int64_t>(row_), {}};
   batch.columns.reserve(plan_.columns.size());
   for (PlannedColumn& column : plan_.columns) {
@@ -152,8 +152,8 @@ columns::RecordBatch RowDecoder::TakeBatch() {
         std::make_shared<const columns::Column>(columns::ColumnAccess::Finish(
             *column.builder, static_cast<std::int64_t>(row_), column.raw)));
   }
-  // The next batch is likely to be as large.
-  row_capacity_first_ = std::max(row_, kRowCapacityMin);
+  // The next batch is likely to be about as large.
+  row_capacity_first_ = std::max(row_ + row_ / 8, kRowCapacityMin);
   row_ = 0;
   row_capacity_ = 0;
   batch_is_full_ = false;

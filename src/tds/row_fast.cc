@@ -89,7 +89,7 @@ MSSQL_CDC_INLINE const std::uint8_t* ShortCell(RowCursor& cursor, PlannedColumn&
   const std::uint64_t total = Load<std::uint64_t>(at);
   if (total == kNull) {
     if (!column.nullable) return StopCold(cursor, RowStop::kMalformed);
-    NullOfBytes(column, row);
+    NullOf<Op::kPartial>(column, row);
     return at + 8;
   }
   const std::size_t room = RoomBehind(cursor, at);
@@ -115,7 +115,7 @@ MSSQL_CDC_INLINE const std::uint8_t* Cell(RowCursor& cursor, PlannedColumn& colu
                                           std::size_t row, const std::uint8_t* at) {
   if constexpr (kOp == Op::kTextPointer) {
     if (*at != 0 || !column.nullable) return StopAt(cursor, RowStop::kInsideRow);
-    NullOfBytes(column, row);
+    NullOf<kOp>(column, row);
     return at + 1;
   } else if constexpr (kOp == Op::kPartial) {
     return PartialCell(cursor, column, row, at);
@@ -126,15 +126,14 @@ MSSQL_CDC_INLINE const std::uint8_t* Cell(RowCursor& cursor, PlannedColumn& colu
   }
 }
 
-// Up to 64 bits of `bitmap` from bit `first` on.
-MSSQL_CDC_INLINE std::uint64_t BitsOf(const std::uint8_t* bitmap, std::size_t first,
-                                      std::size_t count) {
+// The bits of `bitmap` that are the run's.
+MSSQL_CDC_INLINE std::uint64_t BitsOf(const std::uint8_t* bitmap, const Run& run) {
   // Reaches at most 9 bytes from the first one: the values' slack lies behind.
-  const std::uint8_t* from = bitmap + first / 8;
-  const std::size_t shift = first % 8;
+  const std::uint8_t* from = bitmap + run.first / 8;
+  const std::size_t shift = run.first % 8;
   std::uint64_t bits = Load<std::uint64_t>(from) >> shift;
   if (shift != 0) bits |= std::uint64_t{from[8]} << (64 - shift);
-  return count == 64 ? bits : bits & ((std::uint64_t{1} << count) - 1);
+  return bits & (~std::uint64_t{0} >> (Run::kCountMax - run.count));
 }
 
 // One run of a row without a bitmap.
@@ -156,6 +155,32 @@ MSSQL_CDC_INLINE const std::uint8_t* RunAll(PlannedColumn* columns, RowCursor& c
   return at;
 }
 
+// One run of a row with a bitmap, without a branch per column: a NULL is decoded like a
+// value, from an image of zero. Null: not all of it is as it should be, and is to be
+// taken the careful way.
+template <Op kOp>
+MSSQL_CDC_INLINE const std::uint8_t* RunOfImages(PlannedColumn* column, const Run& run,
+                                                 std::uint64_t nulls, std::size_t row,
+                                                 const std::uint8_t* at) {
+  constexpr std::size_t kSize = SizeOf(kOp);
+  auto zero = reinterpret_cast<std::uintptr_t>(kZeroImage<kOp>.data());
+  // Hides what the image holds: the compiler would branch to make use of it.
+  asm("" : "+r"(zero));
+  auto address = reinterpret_cast<std::uintptr_t>(at);
+  unsigned odd = 0;
+  PlannedColumn* const end = column + run.count;
+  do {
+    const std::uintptr_t if_value = (nulls & 1) - 1;
+    nulls >>= 1;
+    const auto* const from = reinterpret_cast<const std::uint8_t*>(
+        (address & if_value) + (zero & ~if_value));
+    odd |= from[0] ^ unsigned { kSize };
+    odd |= unsigned{!ValueOf<kOp>(*column, row, from + 1)};
+    address += (1 + kSize) & if_value;
+  } while (++column != end);
+  return odd == 0 ? reinterpret_cast<const std::uint8_t*>(address) : nullptr;
+}
+
 // One run of a row with a bitmap: first its NULLs, then its values, so that what is
 // predicted is two loop counts and not a branch per column.
 template <Op kOp>
@@ -163,31 +188,32 @@ MSSQL_CDC_INLINE const std::uint8_t* RunPresent(PlannedColumn* columns,
                                                 RowCursor& cursor, const Run& run,
                                                 std::size_t row,
                                                 const std::uint8_t* at) {
-  for (std::size_t done = 0; done < run.count; done += 64) {
-    const std::size_t count = run.count - done < 64 ? run.count - done : 64;
-    PlannedColumn* const first = columns + run.first + done;
-    const std::uint64_t nulls = BitsOf(cursor.bitmap, run.first + done, count);
-    std::uint64_t present = ~nulls;
-    if (count != 64) present &= (std::uint64_t{1} << count) - 1;
-    for (std::uint64_t left = nulls; left != 0; left &= left - 1) {
-      PlannedColumn* const column = first + std::countr_zero(left);
-      if (!column->nullable) [[unlikely]] {
-        cursor.column = static_cast<std::size_t>(column - columns);
-        cursor.at = at;
-        return StopCold(cursor, RowStop::kMalformed);
-      }
-      NullOf<kOp>(*column, row);
+  PlannedColumn* const first = columns + run.first;
+  const std::uint64_t nulls = BitsOf(cursor.bitmap, run);
+  if ((nulls & run.not_null) != 0) [[unlikely]] {
+    cursor.column =
+        run.first + static_cast<std::size_t>(std::countr_zero(nulls & run.not_null));
+    cursor.at = at;
+    return StopCold(cursor, RowStop::kMalformed);
+  }
+  if constexpr (HasZeroImage(kOp)) {
+    const std::uint8_t* next = RunOfImages<kOp>(first, run, nulls, row, at);
+    if (next != nullptr) [[likely]]
+      return next;
+  }
+  for (std::uint64_t left = nulls; left != 0; left &= left - 1) {
+    ZeroOf<kOp>(first[std::countr_zero(left)], row);
+  }
+  std::uint64_t present = ~nulls & (~std::uint64_t{0} >> (Run::kCountMax - run.count));
+  for (; present != 0; present &= present - 1) {
+    PlannedColumn* const column = first + std::countr_zero(present);
+    const std::uint8_t* next = Cell<kOp>(cursor, *column, row, at);
+    if (next == nullptr) [[unlikely]] {
+      cursor.column = static_cast<std::size_t>(column - columns);
+      cursor.at = at;
+      return nullptr;
     }
-    for (; present != 0; present &= present - 1) {
-      PlannedColumn* const column = first + std::countr_zero(present);
-      const std::uint8_t* next = Cell<kOp>(cursor, *column, row, at);
-      if (next == nullptr) [[unlikely]] {
-        cursor.column = static_cast<std::size_t>(column - columns);
-        cursor.at = at;
-        return nullptr;
-      }
-      at = next;
-    }
+    at = next;
   }
   return at;
 }
@@ -271,6 +297,7 @@ void DecodeRows(RowPlan& plan, RowCursor& cursor) {
       next = Row<false>(plan, cursor, row, at + 1);
     } else if (*at == static_cast<std::uint8_t>(TokenId::kNbcRow)) {
       cursor.bitmap = at + 1;
+      plan.nulls.Put(row, cursor.bitmap);
       next = Row<true>(plan, cursor, row, at + 1 + plan.bitmap_size_bytes);
     } else {
       break;
@@ -282,6 +309,7 @@ void DecodeRows(RowPlan& plan, RowCursor& cursor) {
     }
     at = next;
     ++row;
+    if (row % NullBlock::kRowCount == 0) plan.nulls.Flush(plan.columns, row);
   }
   cursor.at = at;
   cursor.row_at = at;

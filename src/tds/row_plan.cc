@@ -207,13 +207,15 @@ void CompletePlan(const columns::Schema& schema, RowPlan& plan) {
   }
   plan.row_need = need;
   plan.bitmap_size_bytes = (plan.columns.size() + 7) / 8;
+  plan.nulls = NullBlock(plan.columns.size());
   for (std::uint32_t i = 0; i < plan.columns.size(); ++i) {
     const Op op = plan.columns[i].op;
-    if (!plan.runs.empty() && plan.runs.back().op == op) {
-      ++plan.runs.back().count;
-    } else {
-      plan.runs.push_back({op, i, 1});
-    }
+    const bool goes_on = !plan.runs.empty() && plan.runs.back().op == op &&
+                         plan.runs.back().count < Run::kCountMax;
+    if (!goes_on) plan.runs.push_back({op, i, 0, 0});
+    Run& run = plan.runs.back();
+    if (!plan.columns[i].nullable) run.not_null |= std::uint64_t{1} << run.count;
+    ++run.count;
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "columns/batch.h"
 #include "columns/column_access.h"
+#include "tds/null_block.h"
 #include "tds/reader.h"
 #include "tds/text_codec.h"
 #include "tds/type_info.h"
@@ -59,8 +60,8 @@ enum class Op : std::uint8_t {
 // loads may reach past a value.
 inline constexpr std::size_t kReadSlackBytes = 64;
 
-struct PlannedColumn {
-  // Hot: what decoding a value touches.
+struct alignas(64) PlannedColumn {
+  // Hot, and together in one line of the cache: what decoding a value touches.
   columns::ColumnAccess::Raw raw;
   // Bytes that must be there behind this value so that the rest of the row can be
   // decoded without asking: fixed parts of the columns that follow, and the slack.
@@ -71,17 +72,21 @@ struct PlannedColumn {
   Op op = Op::kCopy4;
   columns::Kind kind = columns::Kind::kInt32;
   std::uint64_t magnitude_max_low = 0;  // The next, or the largest 64-bit number.
-  unsigned __int128 magnitude_max = 0;  // Of decimals: 10^precision - 1.
   // Cold.
+  unsigned __int128 magnitude_max = 0;  // Of decimals: 10^precision - 1.
   TextCodec codec;
   columns::ColumnBuilder* builder = nullptr;
   TypeInfo type;
 };
 
+// Neighbouring columns of one Op, no more than a word has bits.
 struct Run {
+  static constexpr std::uint32_t kCountMax = 64;
+
   Op op;
   std::uint32_t first;
   std::uint32_t count;
+  std::uint64_t not_null;  // A bit for every column that may not be NULL.
 };
 
 struct RowPlan {
@@ -89,6 +94,7 @@ struct RowPlan {
   std::vector<PlannedColumn> columns;
   std::vector<columns::ColumnBuilder> builders;  // Pointed to by columns.
   std::vector<Run> runs;
+  NullBlock nulls;                    // Of the batch at hand.
   std::size_t bitmap_size_bytes = 0;  // Of NBCROW.
   std::size_t row_need = 0;           // Fixed parts of a row's values and the slack.
   std::size_t row_width_bytes = 0;    // Of a row in memory, without text and bytes.

@@ -167,8 +167,13 @@ std::size_t Utf8OfShortUtf16(const std::uint8_t* in, std::size_t unit_count,
   std::uint8_t padded[64 + 16] = {};
   std::memcpy(padded, in, 2 * unit_count);
   const std::size_t padded_count = (unit_count + 7) / 8 * 8;
-  const Utf16Progress done =
-      ConvertUtf16(BestUtf16Kernels(), padded, padded_count, true, out);
+  const Utf16Kernels& kernels = BestUtf16Kernels();
+  Utf16Progress done = kernels.basic_plane(padded, padded_count, out);
+  if (done.units != padded_count) {
+    done.written += ConvertUtf16(kernels, padded + 2 * done.units,
+                                 padded_count - done.units, true, out + done.written)
+                        .written;
+  }
   return done.written - (padded_count - unit_count);
 }
 

@@ -1,5 +1,6 @@
 #include "tds/utf16_kernels.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
@@ -26,11 +27,11 @@ Utf16Progress AsciiScalar(const std::uint8_t* in, std::size_t unit_count,
   return {i, i};
 }
 
-Utf16Progress TwoByteScalar(const std::uint8_t*, std::size_t, std::uint8_t*) {
+Utf16Progress NoneScalar(const std::uint8_t*, std::size_t, std::uint8_t*) {
   return {};  // The caller's per-unit code does as well.
 }
 
-constexpr Utf16Kernels kScalar = {"scalar", AsciiScalar, TwoByteScalar};
+constexpr Utf16Kernels kScalar = {"scalar", AsciiScalar, NoneScalar, NoneScalar};
 
 #if defined(__x86_64__)
 
@@ -79,6 +80,85 @@ __attribute__((target("ssse3"))) Utf16Progress TwoByteSsse3(const std::uint8_t* 
   return {i, written};
 }
 
+// Of four units, each with its four candidate bytes: what is picked if the bits 0 to 3
+// of the index say which units are 0x80 or more, and the bits 4 to 7 which 0x800.
+struct UnitBytes {
+  std::array<std::uint8_t, 16> shuffle;
+  std::uint8_t size;
+};
+constexpr auto kUnitBytes = [] {
+  std::array<UnitBytes, 256> all{};
+  for (unsigned index = 0; index < all.size(); ++index) {
+    UnitBytes& bytes = all[index];
+    bytes.shuffle.fill(0x80);
+    for (unsigned unit = 0; unit < 4; ++unit) {
+      const bool two = (index >> unit & 1) != 0;
+      const bool three = (index >> (unit + 4) & 1) != 0;
+      // The candidates, first to last: ASCII, the last byte, the one before it, the
+      // lead of three.
+      for (unsigned from = three ? 4
+                           : two ? 3
+                                 : 1;
+           from-- > (two || three ? 1u : 0u);) {
+        bytes.shuffle[bytes.size++] = static_cast<std::uint8_t>(4 * unit + from);
+      }
+    }
+  }
+  return all;
+}();
+
+// Four units as candidate bytes; gives the bytes written.
+__attribute__((target("ssse3"))) inline std::size_t PickBytes(__m128i candidates,
+                                                              unsigned index,
+                                                              std::uint8_t* out) {
+  const UnitBytes& bytes = kUnitBytes[index];
+  const __m128i shuffle =
+      _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes.shuffle.data()));
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
+                   _mm_shuffle_epi8(candidates, shuffle));
+  return bytes.size;
+}
+
+__attribute__((target("ssse3"))) Utf16Progress BasicPlaneSsse3(const std::uint8_t* in,
+                                                               std::size_t unit_count,
+                                                               std::uint8_t* out) {
+  const __m128i zero = _mm_setzero_si128();
+  const __m128i top_five = _mm_set1_epi16(static_cast<short>(0xF800));
+  const __m128i six_bits = _mm_set1_epi16(0x3F);
+  std::size_t i = 0;
+  std::size_t written = 0;
+  for (; i + 8 <= unit_count; i += 8) {
+    const __m128i units = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 2 * i));
+    const __m128i top = _mm_and_si128(units, top_five);
+    const __m128i surrogate =
+        _mm_cmpeq_epi16(top, _mm_set1_epi16(static_cast<short>(0xD800)));
+    if (_mm_movemask_epi8(surrogate) != 0) break;
+    const __m128i below_800 = _mm_cmpeq_epi16(top, zero);
+    const __m128i below_80 = _mm_cmpeq_epi16(
+        _mm_and_si128(units, _mm_set1_epi16(static_cast<short>(0xFF80))), zero);
+    // The unit itself, and 10xxxxxx of its low six bits.
+    const __m128i low =
+        _mm_or_si128(_mm_and_si128(units, _mm_set1_epi16(0x7F)),
+                     _mm_or_si128(_mm_slli_epi16(_mm_and_si128(units, six_bits), 8),
+                                  _mm_set1_epi16(static_cast<short>(0x8000))));
+    // 10xxxxxx, or 110xxxxx if it leads, of the bits above; then 1110xxxx of the rest.
+    const __m128i middle =
+        _mm_or_si128(_mm_and_si128(_mm_srli_epi16(units, 6), six_bits),
+                     _mm_and_si128(_mm_srli_epi16(units, 4), _mm_set1_epi16(0x0F00)));
+    const __m128i high =
+        _mm_or_si128(_mm_or_si128(middle, _mm_set1_epi16(static_cast<short>(0xE080))),
+                     _mm_and_si128(below_800, _mm_set1_epi16(0x40)));
+    // A bit a unit: 0 to 7 those of 0x80 or more, 8 to 15 those of 0x800 or more.
+    const auto wide =
+        ~static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(below_80, below_800)));
+    const unsigned first = (wide & 0x0F) | (wide >> 4 & 0xF0);
+    const unsigned second = (wide >> 4 & 0x0F) | (wide >> 8 & 0xF0);
+    written += PickBytes(_mm_unpacklo_epi16(low, high), first, out + written);
+    written += PickBytes(_mm_unpackhi_epi16(low, high), second, out + written);
+  }
+  return {i, written};
+}
+
 __attribute__((target("avx2"))) Utf16Progress AsciiAvx2(const std::uint8_t* in,
                                                         std::size_t unit_count,
                                                         std::uint8_t* out) {
@@ -120,9 +200,10 @@ Utf16Progress AsciiAvx2ThenSse2(const std::uint8_t* in, std::size_t unit_count,
   return {wide.units + rest.units, wide.written + rest.written};
 }
 
-constexpr Utf16Kernels kSse2 = {"sse2", AsciiSse2, TwoByteScalar};
-constexpr Utf16Kernels kSsse3 = {"ssse3", AsciiSse2, TwoByteSsse3};
-constexpr Utf16Kernels kAvx2 = {"avx2", AsciiAvx2ThenSse2, TwoByteSsse3};
+constexpr Utf16Kernels kSse2 = {"sse2", AsciiSse2, NoneScalar, NoneScalar};
+constexpr Utf16Kernels kSsse3 = {"ssse3", AsciiSse2, TwoByteSsse3, BasicPlaneSsse3};
+constexpr Utf16Kernels kAvx2 = {"avx2", AsciiAvx2ThenSse2, TwoByteSsse3,
+                                BasicPlaneSsse3};
 
 const Utf16Kernels& ChooseKernels() {
   __builtin_cpu_init();
@@ -183,8 +264,15 @@ Utf16Progress ConvertUtf16(const Utf16Kernels& kernels, const std::uint8_t* in,
     run = kernels.two_byte(in + 2 * i, unit_count - i, out + written);
     i += run.units;
     written += run.written;
-    // At least one vector's worth by hand, so that text that mixes ranges does not
-    // come back here for every character.
+    // Text that mixes ranges, some of it at a time: what follows may be plain again.
+    constexpr std::size_t kMixedUnitCountMax = 32;
+    const std::size_t mixed_count = std::min(unit_count - i, kMixedUnitCountMax);
+    run = kernels.basic_plane(in + 2 * i, mixed_count, out + written);
+    i += run.units;
+    written += run.written;
+    if (run.units != 0) continue;
+    // At least one vector's worth by hand, so that text with surrogates does not come
+    // back here for every character.
     const std::size_t until = unit_count - i < 8 ? unit_count : i + 8;
     while (i < until) {
       const std::uint32_t unit = UnitAt(in, i);

@@ -24,6 +24,9 @@ struct Utf16Kernels {
   // Stops at the first vector that has a unit of 0x800 or more.
   Utf16Progress (*two_byte)(const std::uint8_t* in, std::size_t unit_count,
                             std::uint8_t* out);
+  // Stops at the first vector that has a surrogate.
+  Utf16Progress (*basic_plane)(const std::uint8_t* in, std::size_t unit_count,
+                               std::uint8_t* out);
 };
 
 // The best this processor has; and the plain one, for comparison in tests.
