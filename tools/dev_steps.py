@@ -75,6 +75,7 @@ def counted(*command) -> Callable[[str], Outcome]:
 PROGRAM = dev_paths.program("mssql-cdc")
 PROGRAM_SECONDS_MAX = 1200
 EXISTING = (ROOT / "tests/existing/existing_package.py", "--program", PROGRAM,
+            "--write-tables", dev_paths.program("tests/write_tables"),
             "--python", dev_setup_spark.spark_python(), "--jars", dev_setup_spark.jars())
 
 

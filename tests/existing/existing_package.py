@@ -22,13 +22,15 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [os.fspath(HERE.parent / "harness"), os.fspath(HERE.parent / "values")]
 
 import deltalake  # noqa: E402
+import pyarrow as pa  # noqa: E402
+from deltalake import QueryBuilder  # noqa: E402
 from check_values import ROWS, Table, must_run  # noqa: E402
+from package_worker import canonical_text  # noqa: E402
 from pipeline import Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
 
 # The package's type map has no place for it, nor has ours (docs/formats.md).
 UNMAPPED = ("sql_variant",)
-SECONDS_MAX = 600
 
 
 class Tally:
@@ -112,8 +114,8 @@ class Chain:
 
 
 class Where:
-    def __init__(self, program, folder, simulator, package) -> None:
-        self.program, self.folder = program, folder
+    def __init__(self, program, write_tables, folder, simulator, package) -> None:
+        self.program, self.write_tables, self.folder = program, write_tables, folder
         self.simulator, self.package = simulator, package
 
 
@@ -299,12 +301,36 @@ def taking_turns(tally: Tally, where: Where) -> None:
                 list(range(batches[0], batches[0] + len(batches))))
 
 
-PARTS = [values_through_both, bootstrap_stream_silver, chunked_backfill, taking_turns]
+def tables_read_by_spark(tally: Tally, where: Where) -> None:
+    """Tables of every kind our lake writes, in Spark as delta-rs's query engine has them."""
+    folder = where.folder / "tables"
+    folder.mkdir()
+    subprocess.run([where.write_tables, "tables", folder], check=True)
+    tables = sorted(path.parent for path in folder.glob("*/_delta_log"))
+    tally.equal("tables for Spark", len(tables) > 3, True)
+    for table in tables:
+        engine = QueryBuilder().register("t", deltalake.DeltaTable(os.fspath(table)))
+        read = pa.table(engine.execute("SELECT * FROM t").read_all())
+        want = [[canonical_text(value) for value in row.values()] for row in read.to_pylist()]
+        columns, *got = where.package.do("read", table=table)
+        tally.equal(f"{table.name}: columns in Spark", columns, read.column_names)
+        tally.equal(f"{table.name}: rows in Spark", len(got), len(want))
+        for got_row, want_row in zip(sorted(got, key=null_first), sorted(want, key=null_first)):
+            tally.equal(f"{table.name}: a row in Spark", got_row, want_row)
+
+
+def null_first(row: list[str | None]):
+    return [(value is not None, value) for value in row]
+
+
+PARTS = [tables_read_by_spark, values_through_both, bootstrap_stream_silver, chunked_backfill, taking_turns]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--write-tables", type=pathlib.Path, required=True,
+                        help="the program that writes a table of each kind")
     parser.add_argument("--python", type=pathlib.Path, required=True,
                         help="of the environment that has the package and pyspark")
     parser.add_argument("--jars", type=pathlib.Path, required=True, help="folder of Delta's jars")
@@ -317,13 +343,14 @@ def main() -> int:
         simulator = Simulator(args.program, folder)
         jars = ",".join(sorted(glob.glob(os.fspath(args.jars / "*.jar"))))
         package = Package(args.python, jars, args.log or folder / "worker.log")
+        where = Where(args.program, args.write_tables, folder, simulator, package)
         try:
             tally.equal("the package's version", package.do("version"), "0.8.0")
             for part in PARTS:
                 if args.only not in (None, part.__name__):
                     continue
                 try:
-                    part(tally, Where(args.program, folder, simulator, package))
+                    part(tally, where)
                 except PackageFailed as failure:
                     tally.failed += 1
                     print(f"FAILED {part.__name__}: {failure}")

@@ -7,6 +7,8 @@ output, {"ok": RESULT} or {"error": TEXT}. The work of a line is a function here
 
 from __future__ import annotations
 
+import datetime
+import decimal
 import json
 import os
 import sys
@@ -41,6 +43,17 @@ def session(jars: str):
     return built
 
 
+def canonical_text(value) -> str | None:
+    """One text per value, whoever read it: instants in UTC with 6 digits, bytes as hex."""
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).hex()
+    if isinstance(value, datetime.datetime):
+        return value.replace(tzinfo=None).isoformat(" ", "microseconds")
+    if isinstance(value, decimal.Decimal):
+        return format(value.normalize(), "f")
+    return None if value is None else str(value)
+
+
 class Worker:
     def __init__(self, jars: str) -> None:
         self.spark = session(jars)
@@ -57,6 +70,19 @@ class Worker:
         query = mssql_cdc.stream(self.spark, options).to_delta(
             target, app_id, checkpoint, facts, trigger={"availableNow": True}, **more)
         query.awaitTermination()
+
+    def read(self, table: str) -> list[list]:
+        """The names of a Delta table's columns, then its rows as texts (canonical_text)."""
+        from pyspark.sql import functions, types
+
+        read = self.spark.read.format("delta").load(table)
+        for field in read.schema:
+            # Spark cannot hand an instant of the year 1 to Python.
+            if isinstance(field.dataType, (types.TimestampType, types.TimestampNTZType)):
+                name = "`" + field.name.replace("`", "``") + "`"
+                text = functions.date_format(name, "yyyy-MM-dd HH:mm:ss.SSSSSS")
+                read = read.withColumn(field.name, text)
+        return [read.columns, *([canonical_text(value) for value in row] for row in read.collect())]
 
     def backfill(self, options, target, app_id, facts, **more) -> dict:
         """Waves until the chunked snapshot is done; the last status."""
