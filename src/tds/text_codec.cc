@@ -165,7 +165,7 @@ std::size_t Utf8OfShortUtf16(const std::uint8_t* in, std::size_t unit_count,
   // Zero units behind the text are ASCII, so that whole vectors can be used; what they
   // add is taken off again.
   std::uint8_t padded[64 + 16] = {};
-  std::memcpy(padded, in, 2 * unit_count);
+  if (unit_count != 0) std::memcpy(padded, in, 2 * unit_count);
   const std::size_t padded_count = (unit_count + 7) / 8 * 8;
   const Utf16Kernels& kernels = BestUtf16Kernels();
   Utf16Progress done = kernels.basic_plane(padded, padded_count, out);
