@@ -1,5 +1,6 @@
 // The catalogue procedures that drivers call: sp_tables, sp_columns, sp_pkeys,
-// sp_statistics. Columns, order and patterns are those of Microsoft's documentation.
+// sp_statistics, sp_stored_procedures. Columns, order and patterns are those of
+// Microsoft's documentation.
 
 #include <algorithm>
 #include <array>
@@ -312,6 +313,37 @@ std::int32_t StatisticsCall(Session& session, const std::string& procedure,
   return 0;
 }
 
+// The user's procedures; a name ends with its group's number, which is 1.
+std::int32_t StoredProceduresCall(Session& session,
+                                  std::vector<ProcedureArgument>& given,
+                                  ReplySink& sink) {
+  const Arguments arguments("sp_stored_procedures",
+                            {"@sp_name", "@sp_owner", "@sp_qualifier", "@fUsePattern"},
+                            given);
+  RequireThisDatabase(session, arguments.Text(2));
+  const bool patterns = arguments.Int(3).value_or(1) != 0;
+  const NamePattern name(session, arguments.Text(0), patterns);
+  const NamePattern owner(session, arguments.Text(1), patterns);
+  const ViewContext context = ContextOf(session);
+  std::vector<Row> rows;
+  for (const ModuleMeta& module : context.catalog->modules) {
+    if (module.view || !owner.Takes(module.schema) || !name.Takes(module.name)) {
+      continue;
+    }
+    rows.push_back({TextValue(context.database->name()), TextValue(module.schema),
+                    TextValue(module.name + ";1"), IntValue(-1), IntValue(-1),
+                    IntValue(-1), Value{}, IntValue(2)});
+  }
+  SendRows(sink,
+           {Info("PROCEDURE_QUALIFIER", SysName()), Info("PROCEDURE_OWNER", SysName()),
+            Info("PROCEDURE_NAME", NVarChar(134), false),
+            Info("NUM_INPUT_PARAMS", IntType()), Info("NUM_OUTPUT_PARAMS", IntType()),
+            Info("NUM_RESULT_SETS", IntType()), Info("REMARKS", Text(254)),
+            Info("PROCEDURE_TYPE", Small())},
+           rows);
+  return 0;
+}
+
 }  // namespace
 
 std::optional<std::int32_t> OdbcProcedure(Session& session, const std::string& name,
@@ -325,6 +357,10 @@ std::optional<std::int32_t> OdbcProcedure(Session& session, const std::string& n
   if (name == "sp_statistics" || name == "sp_statistics_100") {
     return StatisticsCall(session, name, given, sink);
   }
+  if (name == "sp_datatype_info" || name == "sp_datatype_info_100") {
+    return TypeInfoCall(name, given, sink);
+  }
+  if (name == "sp_stored_procedures") return StoredProceduresCall(session, given, sink);
   return std::nullopt;
 }
 

@@ -76,6 +76,26 @@ TEST_F(OdbcProceduresTest, StatisticsListsTheTableAndItsIndexes) {
   EXPECT_EQ(rows[2], "shop|dbo|t|0|t|t_name|3|1|name|D|NULL|NULL|NULL");
 }
 
+// pyodbc asks for four types when it connects, drivers for all of them.
+TEST_F(OdbcProceduresTest, TypesAreListedByTheirNumber) {
+  EXPECT_EQ(
+      Run("EXEC sp_datatype_info_100 -9, 3"),
+      (Rows{"nvarchar|-9|4000|N'|'|max length|1|0|3|NULL|0|NULL|nvarchar|NULL|NULL|"
+            "-9|NULL|NULL|NULL|0",
+            "sysname|-9|128|N'|'|NULL|1|0|3|NULL|0|NULL|sysname|NULL|NULL|-9|NULL|"
+            "NULL|NULL|0"}));
+  EXPECT_EQ(Run("EXEC sp_datatype_info_100 93, @ODBCVer = 3").size(), 3U);
+  EXPECT_EQ(Run("EXEC sp_datatype_info_100 93").size(), 0U);
+  EXPECT_EQ(Run("EXEC sp_datatype_info 11").size(), 3U);
+  EXPECT_EQ(Run("EXEC sp_datatype_info_100").size(), 37U);
+}
+
+TEST_F(OdbcProceduresTest, ProceduresAreListedWithTheirGroup) {
+  Run("CREATE PROCEDURE dbo.p AS SELECT 1");
+  EXPECT_EQ(Run("EXEC sp_stored_procedures N'p%'"),
+            (Rows{"shop|dbo|p;1|-1|-1|-1|NULL|2"}));
+}
+
 // Debezium asks whether the Agent runs.
 TEST_F(OdbcProceduresTest, TheAgentIsAService) {
   EXPECT_EQ(One("SELECT status FROM shop.sys.dm_server_services "

@@ -18,6 +18,9 @@ std::optional<std::int32_t> CdcProcedure(Session& session, const std::string& na
 std::optional<std::int32_t> OdbcProcedure(Session& session, const std::string& name,
                                           std::vector<ProcedureArgument>& given,
                                           ReplySink& sink);
+// sp_datatype_info and sp_datatype_info_100, which differ in nothing here.
+std::int32_t TypeInfoCall(const std::string& procedure,
+                          std::vector<ProcedureArgument>& given, ReplySink& sink);
 // Schema sim: the simulator's explicit steps. For administrators only.
 std::optional<std::int32_t> StepProcedure(Session& session, const std::string& name,
                                           std::vector<ProcedureArgument>& given,

@@ -205,7 +205,9 @@ void Connection::CallOther(RpcCall& call) {
               "Could not find stored procedure '" + std::to_string(*call.id) + "'.");
     return;
   }
-  RunProcedure(call.name, std::move(call.parameters), 0);
+  // "..name" leaves out database and schema: FreeTDS writes it.
+  const bool starts_empty = call.name.starts_with("..");
+  RunProcedure(call.name.substr(starts_empty ? 2 : 0), std::move(call.parameters), 0);
 }
 
 void Connection::RunPrepared(const Prepared& prepared,

@@ -9,6 +9,15 @@ namespace {
 constexpr std::int64_t kLoginLimitMs = 60'000;
 constexpr std::size_t kWaitingMessageCountMax = 8;
 
+std::string Bracketed(const std::string& name) {
+  std::string made = "[";
+  for (const char c : name) {
+    made += c;
+    if (c == ']') made += c;
+  }
+  return made + "]";
+}
+
 // The engine's answer to a reset: only what the client must know of it.
 class ResetSink final : public ReplySink {
  public:
@@ -233,9 +242,15 @@ bool Connection::AnswerTransaction(const ClientMessage& message) {
       session_->CommitTransaction(request->begins_next, *reply_);
       break;
     case TransactionRequest::Kind::kRollback:
-      session_->RollbackTransaction(request->begins_next, *reply_);
+      if (request->name.empty()) {
+        session_->RollbackTransaction(request->begins_next, *reply_);
+      } else {
+        session_->Batch("ROLLBACK TRANSACTION " + Bracketed(request->name), *reply_);
+      }
       break;
     case TransactionRequest::Kind::kSave:
+      session_->Batch("SAVE TRANSACTION " + Bracketed(request->name), *reply_);
+      break;
     case TransactionRequest::Kind::kOther:
       SendError(8501, "MSDTC on server '" + context_.options.server_name +
                           "' is unavailable.");

@@ -117,7 +117,8 @@ std::optional<WireType> ByteSizedType(DataType token, ByteReader& reader) {
       wire.type.id = TypeId::kDecimal;
       wire.type.precision = reader.U8();
       wire.type.scale = reader.U8();
-      known_size = size >= 5 && size <= 17 && wire.type.precision >= 1 &&
+      // FreeTDS names no more bytes than the precision needs: 3 for numeric(4,2).
+      known_size = size >= 2 && size <= 17 && wire.type.precision >= 1 &&
                    wire.type.precision <= 38 && wire.type.scale <= wire.type.precision;
       break;
     case DataType::kTime:

@@ -87,7 +87,7 @@ std::vector<ParameterCase> ParameterCases() {
       {"00 68 01 01 01", Is(TypeId::kBit), Held(std::int64_t{1})},
       {"00 6D 04 04 0000C03F", Is(TypeId::kReal), Held(1.5)},
       {"00 6D 08 08 000000000000F8BF", Is(TypeId::kFloat), Held(-1.5)},
-      {"00 6C 05 04 02 05 01 D2040000", Is(TypeId::kDecimal, 0, 4, 2),
+      {"00 6C 03 04 02 03 01 D204", Is(TypeId::kDecimal, 0, 4, 2),  // FreeTDS 1.3.
        Held(Decimal{1234, 2})},
       {"00 6A 11 26 0A 11 00 01000000000000000000000000000000",
        Is(TypeId::kDecimal, 0, 38, 10), Held(Decimal{-1, 10})},

@@ -54,6 +54,9 @@ class FakeSession final : public EngineSession {
       sink.DatabaseChanged(database_, "greek");
       collation_ = "Greek_CI_AS";
       Batch("rows", sink);
+    } else if (sql == "SAVE TRANSACTION [s]]1]" ||
+               sql == "ROLLBACK TRANSACTION [s]]1]") {
+      sink.StatementDone(std::nullopt, 0);
     } else if (sql == "begin") {
       BeginTransaction(std::nullopt, sink);
       sink.StatementDone(std::nullopt, 0);
@@ -422,6 +425,11 @@ TEST(ServerRequests, TransactionsChangeTheEnvironment) {
   client.SendTransaction("0700 00 01 00 00");  // Commit and begin: what ODBC sends.
   EXPECT_THAT(client.ReadTokens(),
               ElementsAre("ENVCHANGE 9 ", "ENVCHANGE 8 0200000000000000", "DONE 4 0"));
+  // To the savepoint "s]1": what tedious sends. The transaction goes on.
+  client.SendTransaction("0900 06 7300 5D00 3100");
+  EXPECT_THAT(client.ReadTokens(), ElementsAre("DONE 4 0"));
+  client.SendTransaction("0800 06 7300 5D00 3100 00");
+  EXPECT_THAT(client.ReadTokens(), ElementsAre("DONE 4 0"));
   client.SendTransaction("0800 00 00");
   EXPECT_THAT(client.ReadTokens(), ElementsAre("ENVCHANGE 10 ", "DONE 0 0"));
   client.SendTransaction("0600");

@@ -44,7 +44,8 @@ def registered(folder: pathlib.Path, driver: pathlib.Path) -> dict[str, str]:
                 ODBCINI=str(folder / "odbc.ini"), LC_ALL="C.UTF-8")
 
 
-def pyodbc_microsoft(server: Server, mode: str, columns: list[values.Column]):
+def pyodbc_microsoft(server: Server, mode: str, columns: list[values.Column],
+                     script: str = "odbc_reader.py"):
     spelled = {"login only": "no", "tls": "yes", "strict": "strict"}[mode]
     # Strict never trusts blindly, so the authority is given; it names localhost.
     host = "localhost" if server.host == "127.0.0.1" else server.host
@@ -54,10 +55,11 @@ def pyodbc_microsoft(server: Server, mode: str, columns: list[values.Column]):
         environment = registered(pathlib.Path(folder), microsoft_driver())
         if server.authority_pem:
             environment["SSL_CERT_FILE"] = server.authority_pem
-        return python_child("odbc_reader.py", connection, columns, environment)
+        return python_child(script, connection, columns, environment)
 
 
-def pyodbc_freetds(server: Server, mode: str, columns: list[values.Column]):
+def pyodbc_freetds(server: Server, mode: str, columns: list[values.Column],
+                   script: str = "odbc_reader.py"):
     spelled = {"clear": "off", "login only": "request", "tls": "require"}[mode]
     connection = (f"Driver=peer;Server={server.host};Port={server.port};TDS_Version=7.4;"
                   f"Database={server.database};UID={server.user};PWD={server.password};"
@@ -66,7 +68,7 @@ def pyodbc_freetds(server: Server, mode: str, columns: list[values.Column]):
         config = pathlib.Path(folder) / "freetds.conf"
         config.write_text("[global]\ntext size = 1000000\n")
         environment = registered(pathlib.Path(folder), freetds_driver())
-        return python_child("odbc_reader.py", connection, columns,
+        return python_child(script, connection, columns,
                             dict(environment, FREETDSCONF=str(config)))
 
 

@@ -63,15 +63,15 @@ def tedious(server: Server, mode: str, columns: list[values.Column]):
 
 
 @functools.cache
-def java_classes() -> str:
-    """The class path of the Java reader, which is compiled for it."""
+def java_classes(*more: str) -> str:
+    """The class path of the Java reader, which is compiled for it with `more` sources."""
     drivers = sorted((CACHE / "java/peers").glob("mssql-jdbc-*.jar"))
     if not drivers or not shutil.which("javac"):
         raise Missing("mssql-jdbc (Maven artefact)" if shutil.which("javac")
                       else "mssql-jdbc (no program javac)")
     classes = CACHE / "java/reader"
-    subprocess.run(["javac", "-d", classes, HERE / "java/Reader.java"], check=True,
-                   stdin=subprocess.DEVNULL)
+    sources = [HERE / name for name in ("java/Reader.java", *more)]
+    subprocess.run(["javac", "-d", classes, *sources], check=True, stdin=subprocess.DEVNULL)
     return os.pathsep.join(map(str, [classes, *drivers]))
 
 

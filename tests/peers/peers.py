@@ -21,6 +21,7 @@ import tempfile
 import adapters
 import adapters_odbc
 import adapters_programs
+import exercises
 import values
 from adapters import Missing, Server
 
@@ -168,6 +169,25 @@ def run_peer(tally: Tally, limits: Limits, server: Server, name: str, adapter, m
     print(f"{name} ({mode}) has read the table", flush=True)
 
 
+def exercise(tally: Tally, server: Server, name: str, left_out, run, mode: str) -> None:
+    """What a client does besides reading; each exercise is one test."""
+    expected = {what: answer for what, answer in exercises.EXPECTED.items()
+                if what not in left_out}
+    try:
+        got = dict(run(server, mode))
+    except Missing as absent:
+        tally.missing.add(str(absent))
+        tally.check(False, f"{name} exercises are missing: {absent}")
+        return
+    except Exception as failure:  # Whatever a driver throws is that peer's failure.
+        tally.check(False, f"{name} exercises: {type(failure).__name__}: {failure}")
+        return
+    for what in {**expected, **got}:
+        tally.check(got.get(what) == expected.get(what),
+                    f"{name}, exercise {what}: {got.get(what)}, not {expected.get(what)}")
+    print(f"{name} has done its exercises", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev peers", description=__doc__)
     parser.add_argument("--program", type=pathlib.Path,
@@ -182,6 +202,9 @@ def main() -> int:
         for name, adapter, modes in chosen:
             for mode in modes:
                 run_peer(tally, limits, server, name, adapter, mode)
+        for name, listed, run, mode in exercises.CLIENTS:
+            if not given.only or given.only.lower() in name.lower():
+                exercise(tally, server, name, exercises.LEFT_OUT[listed], run, mode)
     for entry, needed in zip(limits.entries, limits.needed):
         if entry["peer"] in [name for name, _, _ in chosen] and not named:
             tally.check(needed, f"the limit {entry} is not needed")

@@ -96,7 +96,7 @@ public final class Reader {
     return file.toString();
   }
 
-  private static Properties properties(Map<String, String> settings) throws Exception {
+  static Properties properties(Map<String, String> settings) throws Exception {
     Properties made = new Properties();
     made.setProperty("serverName", settings.get("PEER_HOST"));
     made.setProperty("portNumber", settings.get("PEER_PORT"));
