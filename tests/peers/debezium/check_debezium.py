@@ -122,7 +122,7 @@ class Run:
     """One simulator with both readers on it."""
 
     def __init__(self, program: pathlib.Path, folder: pathlib.Path, query_mode: str) -> None:
-        self.folder, self.query_mode = folder, query_mode
+        self.query_mode = query_mode
         self.simulator = Simulator(program, folder)
         self.simulator.create(DATABASE, *history.TABLES)
         for table in history.KEYS:
@@ -133,15 +133,11 @@ class Run:
         self.tick_count = 0
         self.simulator.run("INSERT dbo.ticks VALUES (0)")
         self.simulator.capture()
-        self.pipelines = {table: self.pipeline(program, table, f"dbo_{table}")
-                          for table in history.KEYS}
+        self.pipelines = {
+            table: Pipeline(program, folder / table, self.simulator, DATABASE, f"dbo_{table}",
+                            f"{table}-v1") for table in history.KEYS}
         self.read_with_product(*history.KEYS)
         self.debezium = Debezium(folder, self.simulator, query_mode)
-        self.program = program
-
-    def pipeline(self, program, name: str, instance: str, **options) -> Pipeline:
-        return Pipeline(program, self.folder / name, self.simulator, DATABASE, instance,
-                        f"{name}-v1", **options)
 
     def read_with_product(self, *names: str) -> None:
         for name in names:
@@ -167,21 +163,22 @@ class Run:
                 self.simulator.capture()
             elif statement == history.SWITCH:
                 self.tick()
-                self.read_with_product(*history.SECOND_INSTANCE)
-                self.start_lsns = self.second_starts()
+                self.captured = self.captured_columns()
+                self.read_with_product(history.SWITCHED)
             elif statement != history.RETIRE or self.query_mode == "function":
                 self.simulator.run(statement)
         self.tick()
-        for table, instance in history.SECOND_INSTANCE.items():
-            self.pipelines[instance] = self.pipeline(
-                self.program, instance, instance, bootstrap=False, startingLsn="earliest")
-            self.read_with_product(instance)
-        self.read_with_product(*(set(history.KEYS) - set(history.SECOND_INSTANCE)))
+        self.read_with_product(*history.KEYS)
 
-    def second_starts(self) -> dict[str, str]:
+    def captured_columns(self) -> dict[str, set[str]]:
+        """Of each capture instance, while both are there."""
+        found: dict[str, set[str]] = {}
         with self.simulator.connection.cursor() as cursor:
-            cursor.execute("SELECT capture_instance, start_lsn FROM cdc.change_tables")
-            return {name: "0x" + bytes(lsn).hex().upper() for name, lsn in cursor.fetchall()}
+            cursor.execute("SELECT t.capture_instance, c.column_name FROM cdc.change_tables t "
+                           "JOIN cdc.captured_columns c ON c.object_id = t.object_id")
+            for instance, column in cursor.fetchall():
+                found.setdefault(instance, set()).add(column)
+        return found
 
     def types(self, table: str) -> dict[str, str]:
         with self.simulator.connection.cursor() as cursor:
@@ -214,19 +211,13 @@ class Tally:
 def compare(tally: Tally, run: Run, table: str) -> None:
     key, types = history.KEYS[table], run.types(table)
     rows = run.bronze(table)
-    ours = normal_form.bronze_changes(rows, types)
-    second = history.SECOND_INSTANCE.get(table)
-    if second:  # Rule 9.
-        start = run.start_lsns[second]
-        ours = [change for change in ours if change["commit"] < start]
-        ours += [change for change in normal_form.bronze_changes(run.bronze(second), types)
-                 if change["commit"] >= start]
+    ours = normal_form.bronze_changes(rows, types, run.captured)
     theirs = [normal_form.debezium_change(value, types)
               for value in run.debezium.changes[table]]
     if run.query_mode == "direct":  # Rule 5.
         for change in [*ours, *theirs]:
             change.pop("at")
-    snapshot = [{"before": None, "after": normal_form.bronze_row(row, types)}
+    snapshot = [{"before": None, "after": normal_form.bronze_row(row, types, run.captured)}
                 for row in rows if row["_operation"] == 0]
     read = [{"before": None, "after": normal_form.debezium_row(value["after"], types)}
             for value in run.debezium.snapshot[table]]

@@ -17,7 +17,7 @@ KEYS = {
     "customers": ("id",),
     "ticks": ("id",),
 }
-SECOND_INSTANCE = {"customers": "dbo_customers_2"}
+SWITCHED = "customers"  # The table that gets a second capture instance.
 LARGE = 4000  # Rows of the large transaction.
 
 TABLES = [

@@ -25,9 +25,10 @@ away by these rules:
    binary as hexadecimal, dates and times as ISO 8601 with a Z that means nothing (the types have
    no zone), uniqueidentifier as the driver prints it; bronze has Delta's types. A decimal's
    digits, a date's day, a time's 100 ns, a real's four bytes and a float's eight are compared.
-9. Switch of the capture instance. Bronze has a stream for each instance. A change at or above
-   the second instance's start_lsn is taken from the second stream, one below from the first:
-   that is what "switch" means, and Debezium does it by the same LSN.
+9. Columns of one capture instance. A bronze table has the columns of all instances of its stream,
+   NULL in rows of an instance without them; Debezium's event has the columns of the instance that
+   it read. So a row of bronze is cut to the columns of its _capture_instance, and with that it is
+   compared at which change each of the two went over to the second instance.
 10. Unavailable values. CDC writes NULL for text, ntext and image in operations 1 and 3, and for
    xml and (max) types in 3 unless the update changed them (docs/cdc.md); bronze keeps the NULL.
    For text, ntext, image and xml Debezium puts unavailable.value.placeholder in its place, which
@@ -135,8 +136,10 @@ def debezium_change(value: dict, types: dict[str, str]) -> dict:
             "change": debezium_lsn(source["change_lsn"]), "at": server_ticks(source["ts_ms"])}
 
 
-def bronze_row(row: dict, types: dict[str, str]) -> dict:
-    return {name: bronze_cell(row[name], types[name]) for name in types if name in row}
+def bronze_row(row: dict, types: dict[str, str], captured: dict[str, set[str]]) -> dict:
+    """Rules 6 to 9; `captured`: the columns of each capture instance."""
+    names = captured[row["_capture_instance"]]
+    return {name: bronze_cell(row[name], types[name]) for name in types if name in names}
 
 
 def server_ticks(milliseconds: int) -> int:
@@ -150,7 +153,8 @@ def milliseconds(moment: datetime.datetime) -> int:
             ) // datetime.timedelta(milliseconds=1)
 
 
-def bronze_changes(rows: list[dict], types: dict[str, str]) -> list[dict]:
+def bronze_changes(rows: list[dict], types: dict[str, str],
+                   captured: dict[str, set[str]]) -> list[dict]:
     """Rules 1 and 2: the changes of one stream in order."""
     rows = sorted((row for row in rows if row["_operation"] != 0),
                   key=lambda row: (row["_start_lsn"], row["_command_id"], row["_seqval"],
@@ -160,13 +164,13 @@ def bronze_changes(rows: list[dict], types: dict[str, str]) -> list[dict]:
         if row["_operation"] == 3:
             old = row
             continue
-        image = bronze_row(row, types)
+        image = bronze_row(row, types, captured)
         before = image if row["_operation"] == 1 else None
         if row["_operation"] == 4:
             together = ("_start_lsn", "_command_id", "_seqval")
             if old is None or any(old[name] != row[name] for name in together):
                 raise ValueError(f"operation 4 without its 3 at {row['_start_lsn']}")
-            before = bronze_row(old, types)
+            before = bronze_row(old, types, captured)
         changes.append({"operation": OPERATIONS[row["_operation"]], "before": before,
                         "after": image if row["_operation"] != 1 else None,
                         "commit": row["_start_lsn"], "change": row["_seqval"],
