@@ -7,6 +7,7 @@
 
 #include "net/tcp.h"
 #include "sim/wire/connection.h"
+#include "sim/wire/fault_transport.h"
 
 namespace mssql_cdc::sim::wire {
 namespace {
@@ -36,6 +37,10 @@ class ThreadedServer final : public Server {
     if (stopped_) return;
     JoinFinished();
     ++context_->counters.connections;
+    if (context_->options.fault_seed) {
+      Dice dice(*context_->options.fault_seed * 0x1000003 + next_);
+      transport = WithFaults(std::move(transport), DrawFaults(dice), clock_);
+    }
     const std::int32_t spid =
         kFirstUserSpid + static_cast<std::int32_t>(next_++ % kSpidCount);
     Served& served = served_.emplace_back();
@@ -106,6 +111,7 @@ class ThreadedServer final : public Server {
     }
   }
 
+  SystemClock clock_;
   std::unique_ptr<ServerContext> context_;
   std::unique_ptr<net::TcpListener> listener_;
   std::thread acceptor_;

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -33,6 +34,9 @@ struct ServerOptions {
   std::string certificate_directory;
   std::size_t packet_size_bytes_max = 32767;
   std::size_t message_size_bytes_max = 256u << 20;
+  // Present: each connection meets faults of a network, drawn from this seed
+  // (fault_transport.h).
+  std::optional<std::uint64_t> fault_seed;
   std::string server_name = "SIMULATOR";  // In messages.
   // What FEDAUTHINFO tells clients that bring a token only when asked.
   std::string sts_url = "https://login.microsoftonline.com/common";
