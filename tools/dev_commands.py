@@ -171,6 +171,15 @@ BENCHES = {
 }
 
 
+def mutants(words: list[str]) -> int:
+    def work() -> int:
+        dev_build.build("build", "release", ["sim_test"])
+        return dev_run.show([dev_paths.venv_python(), ROOT / "tools/mutants.py",
+                             "--program", dev_paths.program("sim_test"), *words])
+
+    return attempt(work)
+
+
 def bench(words: list[str]) -> int:
     if not words or words[0] not in BENCHES:
         print(f"./dev bench {{{','.join(BENCHES)}}} [OPTIONS]; --help says which",
@@ -196,6 +205,8 @@ COMMANDS = {
                         script(*dev_steps.EXISTING)),
     "crash": Command("crash [--full] [OPTIONS]",
                      "stop the runtime everywhere, compare with a model", crash),
+    "mutants": Command("mutants [--only NAME]",
+                       "turn the simulator's behaviours off: a test must notice", mutants),
     "fuzz": Command("fuzz [TARGET ...] [--seconds N]", "libFuzzer under clang 16", fuzz),
     "bench": Command("bench NAME [OPTIONS]", "measure: ./dev bench alone lists what", bench),
     "format": Command("format [--check]", "clang-format every C++ file", reformat),

@@ -104,6 +104,8 @@ STEPS = [
          ctest("dev", "-L", "^unit$")),
     Step("fuzz", "libFuzzer on what a server may send, each target 60 s",
          counted(ROOT / "tools/fuzz.py", "reply", "tokens", "prelogin", "--seconds", "60")),
+    Step("mutants", "each CDC behaviour of the simulator is missed by a test",
+         counted(ROOT / "tools/mutants.py", "--program", dev_paths.program("sim_test"))),
     Step("peers", "other people's drivers read the simulator",
          counted(ROOT / "tests/peers/peers.py", "--program", PROGRAM)),
     Step("debezium", "Debezium and the product read one history",

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/definitions.h"
 #include "sim/engine/table_layout.h"
@@ -91,6 +92,9 @@ void AddToTable(Session& session, const std::shared_ptr<Database>& database,
                 const TablePtr& table, const ast::AddColumns& action) {
   WriteTransaction& transaction = session.Write(database);
   TableMeta next = *table;
+  if (!Does(Behaviour::kReaddedColumnNew)) {
+    next.next_column_id = next.columns.back().column_id + 1;
+  }
   for (const ast::ColumnDefinition& column : action.columns) {
     AddColumnDefinition(session, next, column);
   }
@@ -230,39 +234,6 @@ void CheckTrackedAlter(const Catalog& catalog, const TableMeta& table,
 
 }  // namespace
 
-void LogDefinition(Session& session, WriteTransaction& transaction,
-                   const TableMeta& table, const std::string& text,
-                   const ColumnMeta* altered) {
-  if (transaction.catalog()->InstancesOf(table.object_id).empty()) return;
-  const DateTimeValue now = session.Now();
-  std::string record;
-  auto put_int = [&](std::int64_t value) {
-    Cell cell;
-    cell.kind = Cell::Kind::kInt;
-    cell.integer = value;
-    AppendCell(record, cell);
-  };
-  auto put_text = [&](const std::string& value) {
-    Cell cell;
-    cell.kind = Cell::Kind::kText;
-    cell.bytes = value;
-    AppendCell(record, cell);
-  };
-  put_text(text);
-  put_int(now.days);
-  // ddl_time shows minutes (S7).
-  put_int(now.ticks - now.ticks % 600'000'000);
-  put_int(altered == nullptr ? 0 : altered->column_id);
-  const SqlType type = altered == nullptr ? SqlType{} : altered->type;
-  put_int(static_cast<int>(type.id));
-  put_int(type.length);
-  put_int(type.precision);
-  put_int(type.scale);
-  put_text(type.collation);
-  transaction.Log(LogAction::kDefinition, table.object_id, transaction.NextRecord(),
-                  record, {});
-}
-
 void AlterTable(Session& session, const ast::AlterTable& statement,
                 const std::string& text) {
   const std::shared_ptr<Database> database = session.DatabaseOf(statement.name);
@@ -296,7 +267,8 @@ void AlterTable(Session& session, const ast::AlterTable& statement,
              "Incorrect syntax near '" +
                  (option->words.empty() ? std::string() : option->words[0]) + "'.");
   }
-  RaiseSql(102, 15, 1, "Incorrect syntax near 'SWITCH'.");
+  const auto& partition = std::get<ast::SwitchPartition>(statement.action);
+  SwitchTable(session, database, table, partition.target);
 }
 
 }  // namespace mssql_cdc::sim

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/definitions.h"
 #include "sim/engine/table_layout.h"
@@ -62,7 +63,9 @@ TableMeta ChangeTable(Catalog& catalog, const CaptureInstance& instance,
   for (const CapturedColumn& captured : instance.columns) {
     const ColumnMeta& column = *source.ColumnById(captured.column_id);
     SqlType type = column.type;
-    if (type.id == TypeId::kRowVersion) type = BinaryType(8);
+    if (type.id == TypeId::kRowVersion && Does(Behaviour::kRowVersionBinary)) {
+      type = BinaryType(8);
+    }
     AddColumn(table, PlainColumn(column.name, type, true));
   }
   // SQLite's keys take no NULL; the simulator writes none here either.
@@ -99,7 +102,7 @@ std::vector<std::string> SplitColumns(const std::string& list) {
       } else {
         name.push_back(c);
       }
-    } else if (c == '[' && Trim(name).empty()) {
+    } else if (c == '[' && Trim(name).empty() && Does(Behaviour::kNamesQuoted)) {
       name.clear();
       quoted = true;
       was_quoted = true;
@@ -160,6 +163,11 @@ std::vector<CapturedColumn> ColumnsOf(const TableMeta& table,
       }
       chosen.push_back(column);
     }
+    if (!Does(Behaviour::kOrdinalsFollowList)) {
+      std::sort(chosen.begin(), chosen.end(), [](const auto* a, const auto* b) {
+        return a->column_id < b->column_id;
+      });
+    }
     for (const std::int32_t key : keys) {
       const bool held =
           std::any_of(chosen.begin(), chosen.end(),
@@ -205,7 +213,7 @@ std::string InstanceName(const Catalog& catalog, const TableMeta& table,
                          const EnableTable& request) {
   const std::string name =
       request.capture_instance.value_or(table.schema + "_" + table.name);
-  if (Utf16(name).size() > kInstanceNameMax) {
+  if (Utf16(name).size() > kInstanceNameMax && Does(Behaviour::kInstanceNameLimit)) {
     RaiseSql(22927, 16, 1,
              "Capture instance name '" + name +
                  "' exceeds the length limit of 100 characters. Specify a name that "
@@ -218,7 +226,8 @@ std::string InstanceName(const Catalog& catalog, const TableMeta& table,
                  "' already exists in the current database. Specify an explicit unique "
                  "name for the parameter @capture_instance.");
   }
-  if (catalog.InstancesOf(table.object_id).size() >= 2) {
+  if (catalog.InstancesOf(table.object_id).size() >= 2 &&
+      Does(Behaviour::kTwoInstancesAtMost)) {
     RaiseSql(
         22962, 16, 1,
         "Two capture instances already exist for source table '" + table.FullName() +
@@ -398,9 +407,11 @@ void RemoveInstance(WriteTransaction& transaction, const std::string& name) {
   std::erase_if(catalog.ddl_history, [&](const DdlEntry& entry) {
     return entry.change_table_id == table_id;
   });
-  std::erase_if(catalog.instances,
-                [&](const CaptureInstance& i) { return Same(i.name, name); });
-  if (const TablePtr table = transaction.catalog()->TableById(table_id)) {
+  std::erase_if(catalog.instances, [&](const CaptureInstance& i) {
+    return i.change_table_id == table_id;
+  });
+  const TablePtr table = transaction.catalog()->TableById(table_id);
+  if (table != nullptr && Does(Behaviour::kDisablingDropsAtOnce)) {
     RemoveTable(transaction, *table);
   }
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
+#include "sim/sql/identifier.h"
 
 namespace mssql_cdc::sim {
 namespace {
@@ -73,9 +75,21 @@ Catalog Catalog::New(const std::string& collation) {
   return catalog;
 }
 
+bool Catalog::case_sensitive() const {
+  return Does(Behaviour::kCaseSensitiveNames) && IsCaseSensitive(collation);
+}
+
+bool Catalog::SameName(std::string_view a, std::string_view b) const {
+  return case_sensitive() ? a == b : Same(a, b);
+}
+
 TablePtr Catalog::FindTable(std::string_view schema, std::string_view name) const {
+  const bool exact = case_sensitive();
   for (const auto& [id, table] : tables) {
-    if (Same(table->name, name) && Same(table->schema, schema)) return table;
+    if (exact ? table->name == name && table->schema == schema
+              : Same(table->name, name) && Same(table->schema, schema)) {
+      return table;
+    }
   }
   return nullptr;
 }
@@ -88,20 +102,22 @@ TablePtr Catalog::TableById(std::int32_t object_id) const {
 const ModuleMeta* Catalog::FindModule(std::string_view schema,
                                       std::string_view name) const {
   return Find(modules, [&](const ModuleMeta& m) {
-    return Same(m.name, name) && Same(m.schema, schema);
+    return SameName(m.name, name) && SameName(m.schema, schema);
   });
 }
 
 const SchemaMeta* Catalog::FindSchema(std::string_view name) const {
-  return Find(schemas, [&](const SchemaMeta& s) { return Same(s.name, name); });
+  return Find(schemas, [&](const SchemaMeta& s) { return SameName(s.name, name); });
 }
 
 const CaptureInstance* Catalog::FindInstance(std::string_view name) const {
-  return Find(instances, [&](const CaptureInstance& i) { return Same(i.name, name); });
+  return Find(instances,
+              [&](const CaptureInstance& i) { return SameName(i.name, name); });
 }
 
 CaptureInstance* Catalog::FindInstance(std::string_view name) {
-  return Find(instances, [&](const CaptureInstance& i) { return Same(i.name, name); });
+  return Find(instances,
+              [&](const CaptureInstance& i) { return SameName(i.name, name); });
 }
 
 std::vector<const CaptureInstance*> Catalog::InstancesOf(std::int32_t source_id) const {

@@ -174,6 +174,7 @@ struct JobMeta {
   std::int64_t pollinginterval = 5;
   std::int64_t retention = 4320;
   std::int64_t threshold = 5000;
+  bool stopped = false;
 };
 
 struct SchemaMeta {
@@ -203,6 +204,9 @@ struct Catalog {
   static Result<Catalog> FromJson(std::string_view text);
   std::string ToJson() const;
 
+  // Names are compared as the database's collation does.
+  bool case_sensitive() const;
+  bool SameName(std::string_view a, std::string_view b) const;
   TablePtr FindTable(std::string_view schema, std::string_view name) const;
   TablePtr TableById(std::int32_t object_id) const;
   const ModuleMeta* FindModule(std::string_view schema, std::string_view name) const;

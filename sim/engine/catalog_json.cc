@@ -78,6 +78,10 @@ struct Read {
   }
   template <typename T>
   void operator()(const char* key, std::vector<T>& values);
+  void operator()(const char* key, bool& value) {
+    // A switch that an older file does not know stays as it is.
+    if (json.contains(key)) value = json.at(key).get<bool>();
+  }
   template <typename T>
   void operator()(const char* key, T& value) {
     value = json.at(key).get<T>();
@@ -168,6 +172,7 @@ template <typename V, typename X>
 void Fields(V& v, X& x) {
   v("type", x.type), v("mt", x.maxtrans), v("ms", x.maxscans), v("cont", x.continuous);
   v("poll", x.pollinginterval), v("ret", x.retention), v("thr", x.threshold);
+  v("stopped", x.stopped);
 }
 template <typename V, typename X>
   requires std::is_same_v<std::remove_const_t<X>, SchemaMeta>

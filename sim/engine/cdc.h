@@ -43,7 +43,11 @@ struct ScanResult {
   std::int64_t command_count = 0;
   // The error that stopped the capture, as sys.dm_cdc_errors has it; 0: none.
   std::int32_t error = 0;
+  // What it failed with, where that is known.
+  std::optional<Message> cause;
 };
+// "Log Scan process failed in processing log records."
+inline constexpr std::int32_t kScanFailed = 22859;
 // One cycle of the capture job. Requires that the calling thread holds no lock of the
 // database.
 ScanResult CaptureOnce(Server& server, const std::shared_ptr<Database>& database,
@@ -51,6 +55,11 @@ ScanResult CaptureOnce(Server& server, const std::shared_ptr<Database>& database
 // Cycles until the log is empty or `scan_count_max` cycles were made.
 ScanResult Capture(Server& server, const std::shared_ptr<Database>& database,
                    std::int32_t transaction_count_max, std::int32_t scan_count_max);
+
+// What the Agent would have done by now: the capture job where its polling interval is
+// over, the cleanup job after two in the night. On Azure its own scheduler does so.
+void RunDueJobs(Server& server, const std::shared_ptr<Database>& database);
+const JobMeta* FindJob(const Catalog& catalog, std::string_view type);
 
 // Cleanup's first step: no instance starts below `mark` any more.
 bool MoveLowWaterMark(Server& server, const std::shared_ptr<Database>& database,
@@ -64,6 +73,17 @@ std::int64_t DeleteBelowLowWaterMark(Server& server,
 std::optional<Lsn> RetentionMark(Server& server,
                                  const std::shared_ptr<Database>& database,
                                  std::int64_t retention_minutes);
+
+// A DDL record of the log, which LogDefinition wrote: what ddl_history gets, and the
+// type of the column that was altered (column id 0: none was).
+struct DefinitionRecord {
+  DdlEntry entry;
+  std::int32_t column_id = 0;
+  SqlType type;
+};
+DefinitionRecord ReadDefinition(std::string_view record);
+// A value of a change table's column in the form of its new type. Raises 2628, 8115.
+Value Fitted(const Value& value, const SqlType& from, const SqlType& to);
 
 // sys.fn_cdc_get_max_lsn() as `reader` sees it.
 std::optional<Lsn> MaxLsn(Connection& reader, const Database& database,

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/rows_table.h"
 #include "sim/engine/stored_table.h"
@@ -44,8 +45,12 @@ Lsn SessionMinLsn(Session& session, const std::string& name) {
   const CatalogPtr catalog = session.CatalogOf(session.current());
   const CaptureInstance* instance = catalog->FindInstance(name);
   if (instance == nullptr ||
-      !session.MayReadInstance(*session.current(), *catalog, *instance)) {
+      (!session.MayReadInstance(*session.current(), *catalog, *instance) &&
+       Does(Behaviour::kMinLsnZeroWithoutRight))) {
     return {};
+  }
+  if (!Does(Behaviour::kMinLsnZeroUntilCaptured)) {
+    return instance->start_lsn.value_or(Lsn{}.Incremented());
   }
   return instance->start_lsn.value_or(Lsn{});
 }
@@ -89,9 +94,10 @@ Value MapTimeToLsn(Session& session, const std::string& how, const Value& time) 
   }
   // Of equal times, the largest or the smallest LSN.
   const char* direction = largest ? " DESC" : "";
+  const char* tie = Does(Behaviour::kTiesMapToEnds) ? direction : "";
   Statement read = reader.Prepare("SELECT " + start + " FROM " + mapping->physical +
                                   " WHERE " + end + comparison + " ORDER BY " + end +
-                                  direction + "," + start + direction + " LIMIT 1");
+                                  direction + "," + start + tie + " LIMIT 1");
   Cell cell;
   EncodeCell(DateTimeType(), time, cell);
   BindCell(read, 1, cell);
@@ -139,6 +145,9 @@ ScalarFunction Function(std::vector<SqlType> parameters, SqlType result,
                function + ".");
 }
 
+// The columns at a change table's end that the functions do not show: __$command_id.
+std::size_t HiddenColumns() { return Does(Behaviour::kFunctionHidesCommandId) ? 1 : 0; }
+
 // The rows of one instance's change table between two LSNs, both included.
 class ChangeCursor final : public RowCursor {
  public:
@@ -148,8 +157,10 @@ class ChangeCursor final : public RowCursor {
         count_(table->columns.size()),
         old_images_(old_images) {
     ScanRequest request;
-    request.shape.constraints = {{0, Comparison::kGreaterOrEqual},
-                                 {0, Comparison::kLessOrEqual}};
+    request.shape.constraints = {
+        {0, Comparison::kGreaterOrEqual},
+        {0, Does(Behaviour::kIntervalClosed) ? Comparison::kLessOrEqual
+                                             : Comparison::kLess}};
     request.values = {LsnValue(first), LsnValue(last)};
     request.shape.order = {{0, false}, {count_ - 1, false}, {2, false}, {3, false}};
     for (std::size_t i = 0; i < count_; ++i) request.shape.columns.push_back(i);
@@ -159,10 +170,14 @@ class ChangeCursor final : public RowCursor {
   bool Next(Row& row) override {
     while (cursor_->Next(raw_)) {
       const auto* operation = std::get_if<std::int64_t>(&raw_[3].held);
-      if (!old_images_ && operation != nullptr && *operation == 3) continue;
+      if (!old_images_ && operation != nullptr && *operation == 3 &&
+          Does(Behaviour::kOldImagesOnRequest)) {
+        continue;
+      }
       row.clear();
       row.push_back(raw_[0]);
-      for (std::size_t i = 2; i + 1 < count_; ++i) row.push_back(raw_[i]);
+      const std::size_t end = count_ - HiddenColumns();
+      for (std::size_t i = 2; i < end; ++i) row.push_back(raw_[i]);
       return true;
     }
     return false;
@@ -198,11 +213,17 @@ Range RangeOf(Session& session, const std::string& function, const std::string& 
              "The SELECT permission was denied on the object '" + function +
                  "', database '" + database->name() + "', schema 'cdc'.");
   }
-  const std::optional<Lsn> first = LsnArgument(arguments[0]);
-  const std::optional<Lsn> last = LsnArgument(arguments[1]);
+  std::optional<Lsn> first = LsnArgument(arguments[0]);
+  std::optional<Lsn> last = LsnArgument(arguments[1]);
   const Lsn min = instance->start_lsn.value_or(Lsn{});
-  if (!first || !last || !max || min.IsZero() || *first < min || *last > *max ||
-      *first > *last) {
+  if (!Does(Behaviour::kNullEndRefused)) {
+    if (!first) first = min;
+    if (!last) last = max;
+  }
+  if (!first || !last || !max || min.IsZero() ||
+      (*first < min && Does(Behaviour::kBelowMinRefused)) ||
+      (*last > *max && Does(Behaviour::kAboveMaxRefused)) ||
+      (*first > *last && Does(Behaviour::kReversedEndsRefused))) {
     const bool net = function.substr(0, kNetChanges.size()) == kNetChanges;
     RaiseOutsideInterval(net ? "cdc.fn_cdc_get_net_changes_ ... "
                              : "cdc.fn_cdc_get_all_changes_ ... ");
@@ -223,6 +244,7 @@ std::vector<Row> NetChanges(const Range& range, RowCursor& changes,
   Row row;
   while (changes.Next(row)) {
     std::string key;
+    if (!Does(Behaviour::kNetChangesPerKey)) key = std::to_string(order.size());
     for (const std::int32_t id : range.instance.key_column_ids) {
       for (std::size_t i = 0; i < range.instance.columns.size(); ++i) {
         if (range.instance.columns[i].column_id != id) continue;
@@ -267,11 +289,13 @@ std::vector<Row> NetChanges(const Range& range, RowCursor& changes,
 }  // namespace
 
 std::optional<TableFunction> CdcTableFunction(Session& session,
-                                              const std::string& name) {
-  const bool all = name.substr(0, kAllChanges.size()) == kAllChanges;
-  const bool net = name.substr(0, kNetChanges.size()) == kNetChanges;
+                                              const std::string& given_name) {
+  const std::string prefix = LowerAscii(given_name.substr(0, kAllChanges.size()));
+  const bool all = prefix == kAllChanges;
+  const bool net = prefix == kNetChanges;
   if (!all && !net) return std::nullopt;
-  const std::string instance_name = name.substr(kAllChanges.size());
+  const std::string instance_name = given_name.substr(kAllChanges.size());
+  const std::string name = prefix + instance_name;
   const CatalogPtr catalog = session.CatalogOf(session.current());
   const CaptureInstance* instance = catalog->FindInstance(instance_name);
   if (instance == nullptr || (net && !instance->net_changes)) return std::nullopt;
@@ -280,7 +304,7 @@ std::optional<TableFunction> CdcTableFunction(Session& session,
   TableFunction function;
   function.parameters = {BinaryType(10), BinaryType(10), NVarChar(30)};
   function.argument_count_min = 3;
-  for (std::size_t i = 0; i + 1 < table->columns.size(); ++i) {
+  for (std::size_t i = 0; i < table->columns.size() - HiddenColumns(); ++i) {
     const ColumnMeta& column = table->columns[i];
     if (i != 1)
       function.columns.push_back(Info(column.name, column.type, column.nullable));

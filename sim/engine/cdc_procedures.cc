@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/procedure_arguments.h"
 #include "sim/engine/procedures.h"
@@ -94,7 +95,8 @@ std::int32_t HelpCall(Session& session, std::vector<ProcedureArgument>& given,
   for (const CaptureInstance& instance : catalog->instances) {
     const TablePtr source = catalog->TableById(instance.source_id);
     if (source == nullptr ||
-        !session.MayReadInstance(*session.current(), *catalog, instance)) {
+        (!session.MayReadInstance(*session.current(), *catalog, instance) &&
+         Does(Behaviour::kHelpIsEmpty))) {
       continue;
     }
     if (schema && (!EqualsIgnoringAsciiCase(source->schema, *schema) ||
@@ -285,7 +287,7 @@ std::int32_t CleanupCall(Session& session, std::vector<ProcedureArgument>& given
   return 0;
 }
 
-JobMeta* FindJob(Catalog& catalog, const std::string& type) {
+JobMeta* JobToChange(Catalog& catalog, const std::string& type) {
   for (JobMeta& job : catalog.jobs) {
     if (EqualsIgnoringAsciiCase(job.type, type)) return &job;
   }
@@ -310,7 +312,7 @@ std::int32_t PutJobCall(Session& session, std::vector<ProcedureArgument>& given,
              "The value specified for the parameter @job_type is not valid.");
   }
   Catalog& catalog = session.Write(session.current()).Change();
-  JobMeta* job = FindJob(catalog, type);
+  JobMeta* job = JobToChange(catalog, type);
   if (add && job == nullptr) {
     JobMeta fresh;
     fresh.type = LowerAscii(type);
@@ -340,6 +342,22 @@ std::int32_t DropJobCall(Session& session, std::vector<ProcedureArgument>& given
   std::erase_if(
       session.Write(session.current()).Change().jobs,
       [&](const JobMeta& job) { return EqualsIgnoringAsciiCase(job.type, type); });
+  return 0;
+}
+
+// sp_cdc_start_job and sp_cdc_stop_job.
+std::int32_t RunJobCall(Session& session, std::vector<ProcedureArgument>& given,
+                        bool stop) {
+  const Arguments arguments(stop ? "sp_cdc_stop_job" : "sp_cdc_start_job",
+                            {"@job_type"}, given);
+  RequireCdc(session);
+  RequireDbo(session);
+  const std::string type = arguments.Text(0).value_or("capture");
+  JobMeta* job = JobToChange(session.Write(session.current()).Change(), type);
+  if (job == nullptr) {
+    RaiseSql(22929, 16, 1, "The specified '" + type + "' job does not exist.");
+  }
+  job->stopped = stop;
   return 0;
 }
 
@@ -422,6 +440,8 @@ std::optional<std::int32_t> CdcProcedure(Session& session, const std::string& na
   if (name == "sp_cdc_add_job") return PutJobCall(session, given, true);
   if (name == "sp_cdc_change_job") return PutJobCall(session, given, false);
   if (name == "sp_cdc_drop_job") return DropJobCall(session, given);
+  if (name == "sp_cdc_start_job") return RunJobCall(session, given, false);
+  if (name == "sp_cdc_stop_job") return RunJobCall(session, given, true);
   if (name == "sp_cdc_help_jobs") return HelpJobsCall(session, given, sink);
   return std::nullopt;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/table_layout.h"
 
@@ -22,6 +23,7 @@ std::int64_t DeleteBelow(WriteTransaction& transaction, const TableMeta& table,
   const std::string range = " WHERE " + start + " < ?";
   Connection& connection = transaction.connection();
   std::string text = "DELETE FROM " + table.physical + range;
+  if (!Does(Behaviour::kCleanupInPortions)) row_count_max.reset();
   if (row_count_max) {
     // All rows of the commits that the first `row_count_max` rows belong to.
     text += " AND " + start + " <= (SELECT MAX(" + start + ") FROM (SELECT " + start +
@@ -56,7 +58,9 @@ std::optional<Lsn> RetentionMark(Server& server,
       "SELECT MIN(" + start + ") FROM " + mapping->physical + " WHERE " + end +
       " = (SELECT MAX(" + end + ") FROM " + mapping->physical + " WHERE " + end +
       " <= (SELECT MAX(" + end + ") FROM " + mapping->physical + ") - ?)");
-  find.BindInt(1, retention_minutes * 600'000'000);
+  std::int64_t back = retention_minutes * 600'000'000;
+  if (!Does(Behaviour::kRetentionFromNewestCommit)) back = 0;
+  find.BindInt(1, back);
   if (find.Next() != Step::kRow || find.IsNull(0)) return std::nullopt;
   return LsnFrom(find.Blob(0));
 }
@@ -69,9 +73,16 @@ bool MoveLowWaterMark(Server& server, const std::shared_ptr<Database>& database,
   for (CaptureInstance& instance : catalog.instances) {
     if (only && !EqualsIgnoringAsciiCase(instance.name, *only)) continue;
     // It never moves back.
-    if (instance.start_lsn && *instance.start_lsn < mark) instance.start_lsn = mark;
+    const bool moves_back = !Does(Behaviour::kStartNeverMovesBack);
+    if (instance.start_lsn && (*instance.start_lsn < mark || moves_back)) {
+      instance.start_lsn = mark;
+    }
   }
-  return transaction->Commit(server.Now());
+  if (!transaction->Commit(server.Now())) return false;
+  if (!Does(Behaviour::kCleanupInTwoSteps)) {
+    DeleteBelowLowWaterMark(server, database, std::nullopt);
+  }
+  return true;
 }
 
 std::int64_t DeleteBelowLowWaterMark(Server& server,
@@ -90,7 +101,8 @@ std::int64_t DeleteBelowLowWaterMark(Server& server,
     count += DeleteBelow(*transaction, *table, *instance.start_lsn, row_count_max);
   }
   const TablePtr mapping = catalog->FindTable("cdc", "lsn_time_mapping");
-  if (mapping != nullptr && lowest && !row_count_max) {
+  if (mapping != nullptr && lowest && !row_count_max &&
+      Does(Behaviour::kCleanupOfMapping)) {
     count += DeleteBelow(*transaction, *mapping, *lowest, std::nullopt);
   }
   transaction->Commit(server.Now());
@@ -104,7 +116,10 @@ std::optional<Lsn> MaxLsn(Connection& reader, const Database& database,
   if (mapping == nullptr) return std::nullopt;
   Statement read = reader.Prepare("SELECT MAX(" + mapping->columns[0].physical +
                                   ") FROM " + mapping->physical);
-  if (!read || read.Next() != Step::kRow || read.IsNull(0)) return std::nullopt;
+  if (!read || read.Next() != Step::kRow || read.IsNull(0)) {
+    if (!Does(Behaviour::kMaxLsnNull)) return Lsn{};
+    return std::nullopt;
+  }
   return LsnFrom(read.Blob(0));
 }
 

@@ -16,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,18 +69,43 @@ class Database {
   // Set: sys.fn_cdc_get_max_lsn() answers this instead of the newest mapping.
   void FreezeMaxLsn(std::optional<Lsn> lsn);
   std::optional<Lsn> frozen_max_lsn() const;
+  // Set: an after image leaves out (max) values that its update did not touch.
+  std::atomic<bool> omits_lob_after_images{false};
+
+  // Locks that a test holds on tables, against readers that wait for locks and against
+  // writers.
+  void HoldLock(std::int32_t table_id);
+  void ReleaseLock(std::int32_t table_id);
+  // False: the lock was not released in time (as LockWriter).
+  bool WaitForLock(std::int32_t table_id, std::int64_t timeout_ms,
+                   const std::atomic<bool>* stop);
+
+  // Copies the database as it is into a file of that name, and back. Both require the
+  // writer lock and no transaction. After the way back the log is another one than
+  // before: its recovery fork is new. Errors: SimulatorFailed.
+  Status BackUp(const std::string& file);
+  Status Restore(const std::string& file);
+  std::int64_t recovery_fork() const { return recovery_fork_; }
+
+  // What the Agent last did, in microseconds since 1970 and in days.
+  std::atomic<std::int64_t> last_capture_us{0};
+  std::atomic<std::int64_t> last_cleanup_us{0};
 
  private:
   friend class WriteTransaction;
   explicit Database(Identity identity) : identity_(std::move(identity)) {}
   Status Load();
+  bool WaitUntil(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ms,
+                 const std::atomic<bool>* stop, const std::function<bool()>& free);
 
   const Identity identity_;
   mutable std::mutex publish_mutex_;  // Commits and the start of reads, catalog_.
   CatalogPtr catalog_;
   std::optional<Lsn> frozen_max_lsn_;
+  std::atomic<std::int64_t> recovery_fork_{0};
 
   std::mutex lock_mutex_;
+  std::set<std::int32_t> held_locks_;
   std::condition_variable lock_freed_;
   bool locked_ = false;
 

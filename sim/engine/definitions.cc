@@ -5,11 +5,14 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/table_layout.h"
 
 namespace mssql_cdc::sim {
 namespace {
+
+constexpr std::size_t kColumnsMax = 1024;
 
 std::string SchemaOf(const ObjectName& name) {
   return name.schema.empty() ? "dbo" : name.schema;
@@ -256,6 +259,10 @@ void CreateTable(Session& session, const ast::CreateTable& statement) {
   table.create_date = IsoText(session.Now());
   for (const ast::ColumnDefinition& column : statement.columns) {
     AddColumnDefinition(session, table, column);
+    if (table.columns.size() <= kColumnsMax) continue;
+    RaiseSql(1702, 16, 1,
+             "CREATE TABLE failed because column '" + column.name + "' in table '" +
+                 table.name + "' exceeds the maximum of 1024 columns.");
   }
   AddConstraints(session, database, table, statement.constraints);
   if (!CreateStorage(transaction.connection(), table)) {
@@ -390,7 +397,8 @@ void TruncateTable(Session& session, const ast::TruncateTable& statement) {
   const std::shared_ptr<Database> database = session.DatabaseOf(statement.name);
   const TablePtr table = TableToAlter(session, database, statement.name);
   WriteTransaction& transaction = session.Write(database);
-  if (!transaction.catalog()->InstancesOf(table->object_id).empty()) {
+  if (!transaction.catalog()->InstancesOf(table->object_id).empty() &&
+      Does(Behaviour::kTruncateRefused)) {
     RaiseSql(4711, 16, 1,
              "Cannot truncate table '" + statement.name.Text() +
                  "' because it is published for replication or enabled for Change Data "

@@ -37,6 +37,10 @@ void ReplaceTable(
     Session& session, WriteTransaction& transaction, const TableMeta& old,
     TableMeta next,
     const std::function<bool(std::size_t, const std::vector<Value>&, Value&)>& fill);
+// ALTER TABLE ... SWITCH of a whole table: its rows go to `target` and are captured
+// neither there nor here (facts 1.2).
+void SwitchTable(Session& session, const std::shared_ptr<Database>& database,
+                 const TablePtr& table, const ObjectName& target);
 // Writes the log record from which capture makes ddl_history and alters change tables.
 void LogDefinition(Session& session, WriteTransaction& transaction,
                    const TableMeta& table, const std::string& text,

@@ -4,9 +4,11 @@
 #include <mutex>
 #include <thread>
 
+#include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/server.h"
 #include "sim/engine/session.h"
+#include "sim/engine/stored_table.h"
 
 namespace mssql_cdc::sim {
 namespace {
@@ -86,18 +88,12 @@ Result<std::shared_ptr<SimEngine>> SimEngine::Open(EngineOptions options) {
         lock.unlock();
         for (const auto& database : server->Databases()) {
           const CatalogPtr catalog = database->catalog();
-          if (!catalog->cdc_enabled) continue;
-          std::int32_t maxtrans = 500;
-          std::int32_t maxscans = 10;
-          bool present = false;
-          for (const JobMeta& job : catalog->jobs) {
-            if (job.type != "capture") continue;
-            present = true;
-            maxtrans = job.maxtrans;
-            maxscans = job.maxscans;
-          }
+          const JobMeta* job = FindJob(*catalog, "capture");
           // Without its job, nothing captures and nothing complains (facts 1.10).
-          if (present) Capture(*server, database, maxtrans, maxscans);
+          if (!catalog->cdc_enabled || job == nullptr || job->stopped) continue;
+          if (server->agent_runs) {
+            Capture(*server, database, job->maxtrans, job->maxscans);
+          }
         }
         lock.lock();
       }
@@ -110,6 +106,12 @@ Engine::Version SimEngine::version() const { return server_->options().version; 
 
 std::variant<std::unique_ptr<EngineSession>, LoginFailure> SimEngine::Login(
     const LoginRequest& request) {
+  const std::optional<std::int32_t> fault = server_->TakeLoginFault();
+  if (fault && Does(Behaviour::kLoginFaults)) {
+    LoginFailure failure;
+    failure.message = FaultMessage(*fault);
+    return failure;
+  }
   const std::optional<LoginRecord> login = server_->FindLogin(request.user);
   if (!login || request.access_token || !login->enabled ||
       !Server::PasswordMatches(*login, request.password)) {
@@ -192,6 +194,12 @@ Result<std::int64_t> SimEngine::DeleteBelowLowWaterMark(
   const std::shared_ptr<Database> found = server_->FindDatabase(database);
   if (found == nullptr) return NoDatabase(database);
   return sim::DeleteBelowLowWaterMark(*server_, found, row_count_max);
+}
+
+void SimEngine::RunDueJobs() {
+  for (const auto& database : server_->Databases()) {
+    sim::RunDueJobs(*server_, database);
+  }
 }
 
 void SimEngine::AdvanceClock(std::int64_t duration_ms) {

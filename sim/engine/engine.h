@@ -48,6 +48,8 @@ class SimEngine final : public Engine {
   Status MoveLowWaterMark(const std::string& database, std::int64_t retention_minutes);
   Result<std::int64_t> DeleteBelowLowWaterMark(
       const std::string& database, std::optional<std::int64_t> row_count_max);
+  // The Agent's jobs that are due by now.
+  void RunDueJobs();
   void AdvanceClock(std::int64_t duration_ms);
   void SetClock(std::int64_t utc_us);
   std::int64_t NowUtcUs();

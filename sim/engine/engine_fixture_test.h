@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -93,7 +94,9 @@ class EngineTest : public testing::Test {
     return options;
   }
   void Open() {
-    auto opened = SimEngine::Open(Options());
+    EngineOptions options = Options();
+    if (adjust_) adjust_(options);
+    auto opened = SimEngine::Open(std::move(options));
     ASSERT_TRUE(opened.ok()) << opened.error().Text();
     engine_ = opened.value();
     session_ = engine_->AdminSession("shop");
@@ -102,6 +105,10 @@ class EngineTest : public testing::Test {
     session_ = nullptr;
     engine_ = nullptr;
     Open();
+  }
+  void ReopenWith(std::function<void(EngineOptions&)> adjust) {
+    adjust_ = std::move(adjust);
+    Reopen();
   }
 
   // Rows of the last result; fails the test on an error.
@@ -133,8 +140,10 @@ class EngineTest : public testing::Test {
   }
   void Capture() { ASSERT_TRUE(engine_->CaptureNow("shop").ok()); }
   // A login of its own with a user in shop.
-  std::unique_ptr<EngineSession> LoginAs(const std::string& name) {
+  std::unique_ptr<EngineSession> LoginAs(const std::string& name,
+                                         bool read_only = false) {
     LoginRequest request;
+    request.read_only_intent = read_only;
     request.user = name;
     request.password = "Pw-1";
     request.database = "shop";
@@ -147,6 +156,7 @@ class EngineTest : public testing::Test {
   }
 
   std::string directory_;
+  std::function<void(EngineOptions&)> adjust_;
   std::shared_ptr<SimEngine> engine_;
   std::unique_ptr<EngineSession> session_;
 };

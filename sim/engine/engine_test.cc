@@ -117,6 +117,7 @@ TEST_F(StorageTest, ReadersSeeWhatIsCommittedAndWritersWait) {
 
 // S14: under snapshot isolation an open transaction never sees the maximum move.
 TEST_F(StorageTest, ASnapshotStandsStill) {
+  Run("ALTER DATABASE CURRENT SET ALLOW_SNAPSHOT_ISOLATION ON");
   Run("CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY) INSERT INTO dbo.t VALUES (1)");
   const auto other = engine_->AdminSession("shop");
   RunOn(*other,

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/rows_table.h"
 #include "sim/engine/table_layout.h"
@@ -179,8 +180,10 @@ Value ServerProperty(Session& session, Arguments arguments) {
     return Variant(std::to_string(options.version.minor));
   if (name == "productbuild") return Variant(std::to_string(options.version.build));
   if (name == "productlevel") return Variant("RTM");
-  if (name == "edition") return Variant("Developer Edition (64-bit)");
-  if (name == "engineedition") return Variant(3);
+  if (name == "edition") {
+    return Variant(options.azure ? "SQL Azure" : "Developer Edition (64-bit)");
+  }
+  if (name == "engineedition") return Variant(options.azure ? 5 : 3);
   if (name == "servername" || name == "machinename")
     return Variant(options.server_name);
   if (name == "collation") return Variant(options.collation);
@@ -196,7 +199,9 @@ Value DatabaseProperty(Session& session, Arguments arguments) {
   const std::string property = LowerAscii(TextAt(arguments, 1));
   if (property == "collation") return Variant(database->catalog()->collation);
   if (property == "status") return Variant("ONLINE");
-  if (property == "updateability") return Variant("READ_WRITE");
+  if (property == "updateability") {
+    return Variant(session.on_secondary() ? "READ_ONLY" : "READ_WRITE");
+  }
   if (property == "recovery") return Variant("FULL");
   return {};
 }
@@ -278,7 +283,9 @@ Value HostName(Session& session, Arguments) {
 }
 
 Value TimeZoneId(Session& session, Arguments) {
-  const std::int16_t offset = session.server().options().utc_offset_minutes;
+  const EngineOptions& options = session.server().options();
+  if (!options.time_zone.empty()) return TextValue(options.time_zone);
+  const std::int16_t offset = options.utc_offset_minutes;
   if (offset == 0) return TextValue("UTC");
   char text[16];
   std::snprintf(text, sizeof(text), "UTC%c%02d:%02d", offset < 0 ? '-' : '+',
@@ -371,7 +378,8 @@ std::optional<ScalarFunction> MetadataFunction(Session& session,
   const auto found = Entries().find(name);
   if (found == Entries().end()) return std::nullopt;
   // CURRENT_TIMEZONE_ID came with SQL Server 2022.
-  if (name == "current_timezone_id" && session.server().options().version.major < 16) {
+  if (name == "current_timezone_id" && session.server().options().version.major < 16 &&
+      Does(Behaviour::kTimeZoneIdOf2022)) {
     return std::nullopt;
   }
   ScalarFunction function;
@@ -392,8 +400,12 @@ std::optional<TypedValue> Session::GlobalVariable(const std::string& name) {
   if (variable == "@@version") {
     return TypedValue{
         NVarChar(300),
-        TextValue("Microsoft SQL Server 2022 (RTM) - " + VersionText(options) +
-                  " (X64) \n\tDeveloper Edition (64-bit) on Linux (simulated)")};
+        TextValue(options.azure ? "Microsoft SQL Azure (RTM) - 12.0.2000.8 (simulated)"
+                                : "Microsoft SQL Server " +
+                                      std::string(ReleaseOf(options.version)) +
+                                      " (RTM) - " + VersionText(options) +
+                                      " (X64) \n\tDeveloper Edition (64-bit) on Linux "
+                                      "(simulated)")};
   }
   if (variable == "@@servername")
     return TypedValue{SysName(), TextValue(options.server_name)};

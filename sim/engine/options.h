@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/secret.h"
@@ -28,7 +29,13 @@ struct EngineOptions {
   std::optional<std::int64_t> start_utc_us;
   // The server's zone is UTC plus this much.
   std::int16_t utc_offset_minutes = 0;
+  // A zone of AT TIME ZONE's, "W. Europe Standard Time"; counts instead of the offset.
+  std::string time_zone;
   Engine::Version version;
+  // Azure SQL Database: no Agent; captures every 20 s and cleans up every hour.
+  bool azure = false;
+  // Sessions with ApplicationIntent=ReadOnly are on a readable secondary.
+  bool readable_secondary = false;
   // Created if absent; a password given here replaces the stored one.
   std::vector<SimLogin> logins;
   // Of logins that name none; created if absent. Empty: master.
@@ -40,5 +47,10 @@ struct EngineOptions {
   std::int64_t max_text_repl_size_bytes = 65536;
   std::string server_name = "SIMULATOR";
 };
+
+// The version of a release: 2016, 2017, 2019, 2022. Absent: not one of these.
+std::optional<Engine::Version> VersionOfRelease(int year);
+// "2022" of a version.
+std::string_view ReleaseOf(const Engine::Version& version);
 
 }  // namespace mssql_cdc::sim

@@ -195,7 +195,7 @@ PermissionEntry ScopeOf(Session& session, const ast::Permission& statement) {
       entry.schema = "cdc." + LowerAscii(name.object);
       return entry;
     }
-    if (CdcTableFunction(session, LowerAscii(name.object))) {
+    if (CdcTableFunction(session, name.object)) {
       entry.scope = "SCHEMA";
       entry.schema = "cdc." + LowerAscii(name.object);
       return entry;

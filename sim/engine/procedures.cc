@@ -1,4 +1,4 @@
-// sp_spaceused, sp_rename, and the simulator's own steps in schema sim.
+// sp_spaceused and sp_rename; which family a procedure belongs to.
 
 #include "sim/engine/procedures.h"
 
@@ -114,119 +114,13 @@ std::int32_t Rename(Session& session, std::vector<ProcedureArgument>& given) {
   return 0;
 }
 
-std::int32_t CaptureNow(Session& session, std::vector<ProcedureArgument>& given) {
-  const Arguments arguments("capture_now", {"@maxtrans", "@maxscans"}, given);
-  RequireNoTransaction(session, "sim.capture_now");
-  RequireCdc(session);
-  const ScanResult result =
-      Capture(session.server(), session.current(),
-              static_cast<std::int32_t>(arguments.Int(0).value_or(500)),
-              static_cast<std::int32_t>(arguments.Int(1).value_or(1'000'000)));
-  session.EndReads();
-  if (result.error != 0) {
-    RaiseSql(result.error, 16, 1, "Log Scan process failed in processing log records.");
-  }
-  return 0;
-}
-
-std::int32_t Cleanup(Session& session, const std::string& name,
-                     std::vector<ProcedureArgument>& given) {
-  const bool moves = name != "cleanup_delete";
-  const bool deletes = name != "cleanup_move";
-  const Arguments arguments(name, {moves ? "@retention" : "@rows", "@low_water_mark"},
-                            given);
-  RequireNoTransaction(session, "sim.cleanup");
-  RequireCdc(session);
-  Server& server = session.server();
-  const std::shared_ptr<Database>& database = session.current();
-  if (moves) {
-    std::optional<Lsn> mark = arguments.BinaryLsn(1);
-    if (!mark) mark = RetentionMark(server, database, arguments.Int(0).value_or(4320));
-    if (mark) MoveLowWaterMark(server, database, *mark, std::nullopt);
-  }
-  if (deletes) {
-    DeleteBelowLowWaterMark(server, database, moves ? std::nullopt : arguments.Int(0));
-  }
-  session.EndReads();
-  return 0;
-}
-
-std::int32_t SetClock(Session& session, const std::string& name,
-                      std::vector<ProcedureArgument>& given) {
-  const bool set = name == "set_clock";
-  const Arguments arguments(name, {set ? "@utc" : "@milliseconds"}, given);
-  if (!session.server().manual_clock()) {
-    RaiseSql(50000, 16, 1, "The simulator runs on the system's clock.");
-  }
-  arguments.Require(0);
-  if (!set) {
-    session.server().AdvanceClock(arguments.Int(0).value_or(0));
-    return 0;
-  }
-  const DateTimeValue at = arguments.Time(0).value_or(DateTimeValue{});
-  constexpr std::int64_t kDaysTo1970 = 719162;
-  session.server().SetClock((at.days - kDaysTo1970) * 86'400'000'000 + at.ticks / 10);
-  return 0;
-}
-
 }  // namespace
-
-std::optional<std::int32_t> StepProcedure(Session& session, const std::string& name,
-                                          std::vector<ProcedureArgument>& given,
-                                          ReplySink&) {
-  if (!session.is_admin()) {
-    RaiseSql(229, 14, 5,
-             "The EXECUTE permission was denied on the object '" + name +
-                 "', database '" + session.current()->name() + "', schema 'sim'.");
-  }
-  if (name == "capture_now") return CaptureNow(session, given);
-  if (name == "cleanup" || name == "cleanup_move" || name == "cleanup_delete") {
-    return Cleanup(session, name, given);
-  }
-  if (name == "set_clock" || name == "advance_clock") {
-    return SetClock(session, name, given);
-  }
-  if (name == "freeze_lsn") {
-    const Arguments arguments("freeze_lsn", {"@lsn"}, given);
-    std::optional<Lsn> lsn = arguments.BinaryLsn(0);
-    if (!lsn) {
-      Connection& reader = session.Reader(session.current());
-      lsn = MaxLsn(reader, *session.current(), *session.CatalogOf(session.current()));
-    }
-    session.current()->FreezeMaxLsn(lsn);
-    return 0;
-  }
-  if (name == "unfreeze_lsn") {
-    const Arguments arguments("unfreeze_lsn", {}, given);
-    session.current()->FreezeMaxLsn(std::nullopt);
-    return 0;
-  }
-  if (name == "break_capture") {
-    const Arguments arguments("break_capture", {"@number"}, given);
-    session.current()->capture_fault =
-        static_cast<std::int32_t>(arguments.Int(0).value_or(22859));
-    return 0;
-  }
-  if (name == "mend_capture") {
-    const Arguments arguments("mend_capture", {}, given);
-    session.current()->capture_fault = 0;
-    return 0;
-  }
-  if (name == "fail_reads") {
-    const Arguments arguments("fail_reads", {"@number", "@count"}, given);
-    session.server().FailNextReads(
-        static_cast<std::int32_t>(arguments.Int(0).value_or(1222)),
-        static_cast<std::int32_t>(arguments.Int(1).value_or(1)));
-    return 0;
-  }
-  return std::nullopt;
-}
 
 std::optional<std::int32_t> CallProcedure(Session& session, const std::string& schema,
                                           const std::string& name,
                                           std::vector<ProcedureArgument>& arguments,
                                           ReplySink& sink) {
-  if (schema == "sim") return StepProcedure(session, name, arguments, sink);
+  if (schema == "sim") return StepProcedure(session, name, arguments);
   if (!schema.empty() && schema != "sys" && schema != "dbo") return std::nullopt;
   if (name == "sp_spaceused") return SpaceUsed(session, arguments, sink);
   if (name == "sp_rename") return Rename(session, arguments);

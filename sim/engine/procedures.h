@@ -23,8 +23,7 @@ std::int32_t TypeInfoCall(const std::string& procedure,
                           std::vector<ProcedureArgument>& given, ReplySink& sink);
 // Schema sim: the simulator's explicit steps. For administrators only.
 std::optional<std::int32_t> StepProcedure(Session& session, const std::string& name,
-                                          std::vector<ProcedureArgument>& given,
-                                          ReplySink& sink);
+                                          std::vector<ProcedureArgument>& given);
 
 // Raises 226 if the session holds the database's writer lock: the step takes it itself.
 void RequireNoTransaction(Session& session, const char* procedure);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/session.h"
 
 namespace mssql_cdc::sim {
@@ -77,8 +78,8 @@ bool Session::HasRight(const Catalog& catalog, const std::string& user,
       column_granted = true;
       continue;
     }
-    if (entry.deny) return false;
-    granted = true;
+    if (entry.deny && Does(Behaviour::kDenyWins)) return false;
+    if (!entry.deny) granted = true;
   }
   return granted || column_granted;
 }
@@ -108,11 +109,15 @@ bool Session::MayReadInstance(const Database& database, const Catalog& catalog,
   if (IsOwner(database, catalog)) return true;
   const std::optional<std::string> user = UserIn(database, catalog);
   if (!user) return false;
-  if (instance.role && !catalog.IsMember(*user, *instance.role)) return false;
+  if (instance.role && !catalog.IsMember(*user, *instance.role) &&
+      Does(Behaviour::kGatingRole)) {
+    return false;
+  }
   const TablePtr source = catalog.TableById(instance.source_id);
   if (source == nullptr) return false;
   std::vector<std::string> columns;
   for (const CapturedColumn& column : instance.columns) columns.push_back(column.name);
+  if (!Does(Behaviour::kAllCapturedColumns)) columns.resize(1);
   return May(database, catalog, *source, "SELECT", columns);
 }
 

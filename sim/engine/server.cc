@@ -9,7 +9,9 @@
 #include <thread>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/sql/dates.h"
+#include "sim/sql/time_zone.h"
 
 namespace mssql_cdc::sim {
 namespace {
@@ -40,6 +42,10 @@ DateTimeValue RoundedToDateTime(const DateTimeValue& at) {
   type.id = TypeId::kDateTime;
   DateTimeValue local = at;
   local.offset_minutes = 0;
+  if (!Does(Behaviour::kTimesIn300ths)) {
+    local.ticks -= local.ticks % 10'000'000;
+    return local;
+  }
   return RoundTo(local, type).value_or(local);
 }
 
@@ -58,6 +64,13 @@ Result<std::shared_ptr<Server>> Server::Open(EngineOptions options) {
   std::filesystem::create_directories(options.state_directory, failure);
   if (failure) return Failed(options.state_directory, failure.message());
   std::shared_ptr<Server> server(new Server(std::move(options)));
+  const std::string& zone = server->options_.time_zone;
+  if (!zone.empty() && FindTimeZone(zone) == nullptr) {
+    return Error(ErrorId::kSimulatorFailed)
+        .With("time_zone", zone)
+        .With("reason", "no such zone is known");
+  }
+  server->readable_secondary = server->options_.readable_secondary;
   if (server->options_.start_utc_us) {
     server->manual_now_us_ = *server->options_.start_utc_us;
   }
@@ -71,7 +84,41 @@ std::int64_t Server::NowUtcUs() {
 }
 
 DateTimeValue Server::Now() {
-  return FromUtcTicks(NowUtcUs() * 10, options_.utc_offset_minutes);
+  const std::int64_t ticks = NowUtcUs() * 10;
+  std::int16_t offset = options_.utc_offset_minutes;
+  if (const TimeZone* zone = FindTimeZone(options_.time_zone)) {
+    offset = static_cast<std::int16_t>(OffsetAtUtc(*zone, FromUtcTicks(ticks, 0)));
+  }
+  if (!Does(Behaviour::kTimesLocal)) offset = 0;
+  return FromUtcTicks(ticks, offset);
+}
+
+std::optional<Engine::Version> VersionOfRelease(int year) {
+  switch (year) {
+    case 2016:
+      return Engine::Version{13, 0, 5026};
+    case 2017:
+      return Engine::Version{14, 0, 3456};
+    case 2019:
+      return Engine::Version{15, 0, 4312};
+    case 2022:
+      return Engine::Version{};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string_view ReleaseOf(const Engine::Version& version) {
+  switch (version.major) {
+    case 13:
+      return "2016";
+    case 14:
+      return "2017";
+    case 15:
+      return "2019";
+    default:
+      return "2022";
+  }
 }
 
 void Server::AdvanceClock(std::int64_t duration_ms) {
@@ -339,6 +386,7 @@ void Server::NoteScan(ScanSession scan) {
 
 void Server::NoteCaptureError(CaptureError error) {
   const std::lock_guard lock(mutex_);
+  if (!Does(Behaviour::kCaptureErrorsNoted)) return;
   if (capture_errors_.size() >= 32) capture_errors_.erase(capture_errors_.begin());
   capture_errors_.push_back(std::move(error));
 }
@@ -353,17 +401,33 @@ std::vector<Server::CaptureError> Server::CaptureErrors() {
   return capture_errors_;
 }
 
-void Server::FailNextReads(std::int32_t number, std::int32_t count) {
+void Server::FailNextReads(ReadFault fault) {
   const std::lock_guard lock(mutex_);
-  fault_number_ = number;
-  fault_count_ = count;
+  read_fault_ = std::move(fault);
 }
 
-std::optional<std::int32_t> Server::TakeReadFault() {
+std::optional<Server::ReadFault> Server::TakeReadFault(const std::string& table,
+                                                       bool of_cdc) {
   const std::lock_guard lock(mutex_);
-  if (fault_count_ == 0) return std::nullopt;
-  --fault_count_;
-  return fault_number_;
+  const bool meant = read_fault_.table.empty()
+                         ? of_cdc
+                         : EqualsIgnoringAsciiCase(read_fault_.table, table);
+  if (!meant || read_fault_.count == 0) return std::nullopt;
+  --read_fault_.count;
+  return read_fault_;
+}
+
+void Server::FailNextLogins(std::int32_t number, std::int32_t count) {
+  const std::lock_guard lock(mutex_);
+  login_fault_number_ = number;
+  login_fault_count_ = count;
+}
+
+std::optional<std::int32_t> Server::TakeLoginFault() {
+  const std::lock_guard lock(mutex_);
+  if (login_fault_count_ == 0) return std::nullopt;
+  --login_fault_count_;
+  return login_fault_number_;
 }
 
 }  // namespace mssql_cdc::sim

@@ -89,10 +89,28 @@ class Server {
   std::vector<ScanSession> Scans();
   std::vector<CaptureError> CaptureErrors();
 
-  // The next `count` statements that read a change table or the mapping fail with the
-  // error `number`, as deadlock victims or lock waits do.
-  void FailNextReads(std::int32_t number, std::int32_t count);
-  std::optional<std::int32_t> TakeReadFault();
+  // The next `count` statements that read `table` ("dbo.orders"; empty: any change
+  // table or the mapping) fail with the error `number`, as deadlock victims or lock
+  // waits do: at once, or after `row_count` rows.
+  struct ReadFault {
+    std::int32_t number = 0;
+    std::int32_t count = 0;
+    std::int64_t row_count = 0;
+    std::string table;
+  };
+  void FailNextReads(ReadFault fault);
+  // `of_cdc`: it is a change table or the mapping.
+  std::optional<ReadFault> TakeReadFault(const std::string& table, bool of_cdc);
+  // The next `count` logins are refused with the error `number`.
+  void FailNextLogins(std::int32_t number, std::int32_t count);
+  std::optional<std::int32_t> TakeLoginFault();
+
+  // The jobs of SQL Server Agent run (the default). Without it nothing captures and
+  // nothing complains.
+  std::atomic<bool> agent_runs{true};
+  std::atomic<bool> readable_secondary{false};
+  // A session that began in an earlier era is dead: a failover or a restore ended it.
+  std::atomic<std::uint64_t> era{0};
 
  private:
   explicit Server(EngineOptions options)
@@ -116,8 +134,9 @@ class Server {
   std::atomic<int> temporary_count_{0};
   std::vector<ScanSession> scans_;
   std::vector<CaptureError> capture_errors_;
-  std::int32_t fault_number_ = 0;
-  std::int32_t fault_count_ = 0;
+  ReadFault read_fault_;
+  std::int32_t login_fault_number_ = 0;
+  std::int32_t login_fault_count_ = 0;
 };
 
 // A server-local datetime as SQL Server stores it: to 1/300 s.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/system_views.h"
 #include "sim/engine/table_layout.h"
@@ -51,7 +52,8 @@ ViewPtr DatabasesView(const ViewContext& context) {
   for (const auto& database : context.session.server().Databases()) {
     const CatalogPtr catalog = database->catalog();
     if (!context.session.UserIn(*database, *catalog)) continue;
-    const bool replication = Pending(context, database);
+    const bool replication =
+        Pending(context, database) && Does(Behaviour::kLogReuseWait);
     table.Add("name", SysName(), TextValue(database->name()))
         .Add("database_id", IntType(), IntValue(database->id()))
         .Add("create_date", DateTimeType(),
@@ -90,11 +92,15 @@ ViewPtr RecoveryStatus(const ViewContext& context) {
       guid.bytes[i] = static_cast<std::uint8_t>(seed >> (8 * i));
     }
     guid.bytes[15] = static_cast<std::uint8_t>(database->id());
+    Guid fork = guid;
+    fork.bytes[8] = static_cast<std::uint8_t>(database->recovery_fork());
+    const bool forked = database->recovery_fork() > 0;
     table.Add("database_id", IntType(), IntValue(database->id()))
         .Add("database_guid", GuidType(), Value{guid, {}})
         .Add("family_guid", GuidType(), Value{guid, {}})
-        .Add("recovery_fork_guid", GuidType(), Value{guid, {}})
-        .Add("first_recovery_fork_guid", GuidType(), Value{});
+        .Add("recovery_fork_guid", GuidType(), Value{fork, {}})
+        .Add("first_recovery_fork_guid", GuidType(),
+             forked ? Value{guid, {}} : Value{});
     table.End();
   }
   return table.Done("sys.database_recovery_status");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/stored_table.h"
 
 namespace mssql_cdc::sim {
@@ -15,6 +16,7 @@ Session::Session(std::shared_ptr<Server> server, LoginRecord login,
       request_(request),
       current_(std::move(database)),
       collation_(current_->catalog()->collation),
+      era_(server_->era),
       interpreter_(*this) {
   request_.password.clear();
   request_.access_token.reset();
@@ -140,6 +142,7 @@ namespace {
 const char* RightOf(Access access) {
   switch (access) {
     case Access::kSelect:
+    case Access::kPeek:
       return "SELECT";
     case Access::kInsert:
       return "INSERT";
@@ -158,23 +161,29 @@ bool IsMapping(const TableMeta& table) {
          (table.is_change_table || table.name == "lsn_time_mapping");
 }
 
-void RaiseFault(std::int32_t number) {
-  if (number == 1222) RaiseSql(1222, 16, 45, "Lock request time out period exceeded.");
-  if (number == 1205) {
-    RaiseSql(
-        1205, 13, 45,
-        "Transaction (Process ID 51) was deadlocked on lock resources with another "
-        "process and has been chosen as the deadlock victim. Rerun the transaction.");
-  }
-  RaiseSql(number, 16, 1, "An error was injected.");
-}
-
 }  // namespace
+
+void Session::WaitForTable(const std::shared_ptr<Database>& database,
+                           const TableMeta& table, Access access) {
+  const bool writes = access != Access::kSelect;
+  const bool versioned = settings_.isolation == IsolationLevel::kSnapshot ||
+                         settings_.isolation == IsolationLevel::kReadUncommitted ||
+                         on_secondary() ||
+                         (settings_.isolation == IsolationLevel::kReadCommitted &&
+                          CatalogOf(database)->read_committed_snapshot);
+  if (access == Access::kPeek || (!writes && versioned)) return;
+  if (!Does(Behaviour::kHeldLocks)) return;
+  if (database->WaitForLock(table.object_id, settings_.lock_timeout_ms,
+                            &(EngineSession::stop_requested))) {
+    return;
+  }
+  RaiseFault(1222);
+}
 
 std::shared_ptr<TableSource> Session::FindTable(const ObjectName& name, Access access) {
   const std::shared_ptr<Database> database = DatabaseOf(name);
-  // The lock comes before the rows are read that the statement is about to change.
-  const bool writes = access != Access::kSelect && access != Access::kDefinition;
+  const bool reads = access == Access::kSelect || access == Access::kPeek;
+  const bool writes = !reads && access != Access::kDefinition;
   const std::string schema = LowerAscii(name.schema);
   if (std::shared_ptr<TableSource> view =
           SystemView(*this, database, schema, LowerAscii(name.object))) {
@@ -190,12 +199,30 @@ std::shared_ptr<TableSource> Session::FindTable(const ObjectName& name, Access a
                  table->name + "', database '" + database->name() + "', schema '" +
                  table->schema + "'.");
   }
-  if (IsMapping(*table) && access == Access::kSelect) {
-    if (const std::optional<std::int32_t> fault = server_->TakeReadFault()) {
-      RaiseFault(*fault);
-    }
+  if (compiling_) return std::make_shared<StoredTable>(*this, database, table);
+  if (settings_.isolation == IsolationLevel::kSnapshot && database != temporary_ &&
+      !catalog->snapshot_isolation && !on_secondary()) {
+    RaiseSql(3952, 16, 1,
+             "Snapshot isolation transaction failed accessing database '" +
+                 database->name() +
+                 "' because snapshot isolation is not allowed in this database. Use "
+                 "ALTER DATABASE to allow snapshot isolation.");
   }
-  if (!writes) return std::make_shared<StoredTable>(*this, database, table);
+  WaitForTable(database, *table, access);
+  if (!writes) {
+    auto source = std::make_shared<StoredTable>(*this, database, table);
+    if (reads) {
+      const auto fault = server_->TakeReadFault(table->FullName(), IsMapping(*table));
+      if (fault && fault->row_count == 0 && Does(Behaviour::kReadFaults)) {
+        RaiseFault(fault->number);
+      }
+      if (fault && fault->row_count > 0 && Does(Behaviour::kErrorsAfterRows)) {
+        source->FailAfter(fault->row_count, fault->number);
+      }
+    }
+    return source;
+  }
+  // The lock comes before the rows are read that the statement is about to change.
   WriteTransaction& transaction = Write(database);
   const TablePtr now = transaction.catalog()->TableById(table->object_id);
   if (now == nullptr) return nullptr;
@@ -230,7 +257,7 @@ std::optional<ast::CreateModule> Session::FindView(const ObjectName& name) {
 
 std::optional<TableFunction> Session::FindTableFunction(const ObjectName& name) {
   if (!EqualsIgnoringAsciiCase(name.schema, "cdc")) return std::nullopt;
-  return CdcTableFunction(*this, LowerAscii(name.object));
+  return CdcTableFunction(*this, name.object);
 }
 
 std::optional<ScalarFunction> Session::FindScalarFunction(const ObjectName& name) {

@@ -64,6 +64,7 @@ class Session final : public EngineSession, public Environment {
   void StatementBegins(StatementKind kind, ReplySink& sink) override;
   void StatementEnds(bool succeeded, ReplySink& sink) override;
   SessionSettings& settings() override { return settings_; }
+  void SetCompiling(bool compiling) override { compiling_ = compiling; }
   void SetIdentityInsert(const ObjectName& table, bool on) override;
   void Use(const std::string& database, ReplySink& sink) override;
   const std::string& database_collation() const override { return collation_; }
@@ -95,6 +96,11 @@ class Session final : public EngineSession, public Environment {
   TablePtr LookUp(const std::shared_ptr<Database>& database, const ObjectName& name);
 
   bool is_admin() const { return login_.admin; }
+  // Whether this session is on a readable secondary: nothing can be written, and every
+  // read is of a snapshot (S14).
+  bool on_secondary() const;
+  // Goes on although the server failed over or restored: for the session that asked.
+  void Survive() { era_ = server_->era; }
   // The user this login is in `database`; absent: it may not enter.
   std::optional<std::string> UserIn(const Database& database,
                                     const Catalog& catalog) const;
@@ -138,6 +144,9 @@ class Session final : public EngineSession, public Environment {
   };
 
   View& ViewOf(const std::shared_ptr<Database>& database);
+  void RequireAlive();
+  void WaitForTable(const std::shared_ptr<Database>& database, const TableMeta& table,
+                    Access access);
   bool AutoCommits() const;
   void FinishAutoCommit(bool succeeded);
   bool CommitAll();
@@ -163,6 +172,8 @@ class Session final : public EngineSession, public Environment {
   std::string transaction_name_;
   std::uint64_t transaction_descriptor_ = 0;
   bool doomed_ = false;
+  bool compiling_ = false;
+  std::uint64_t era_ = 0;
   std::int32_t identity_insert_ = 0;
   std::optional<std::int64_t> last_identity_;
   std::map<std::int32_t, int> open_cursors_;

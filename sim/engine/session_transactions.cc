@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 #include "sim/engine/session.h"
 
 namespace mssql_cdc::sim {
@@ -52,6 +53,11 @@ void Session::EndReads() {
 
 WriteTransaction& Session::Write(const std::shared_ptr<Database>& database) {
   View& view = ViewOf(database);
+  if (on_secondary() && database != temporary_ && Does(Behaviour::kSecondaryReadOnly)) {
+    RaiseSql(3906, 16, 2,
+             "Failed to update database \"" + database->name() +
+                 "\" because the database is read-only.");
+  }
   if (view.transaction == nullptr) {
     if (!database->LockWriter(settings_.lock_timeout_ms,
                               &(EngineSession::stop_requested))) {
@@ -101,10 +107,25 @@ void Session::RollbackAll() {
 }
 
 bool Session::KeepsSnapshot() const {
-  return transaction_count_ > 0 && settings_.isolation == IsolationLevel::kSnapshot;
+  if (transaction_count_ == 0) return false;
+  return settings_.isolation == IsolationLevel::kSnapshot ||
+         (on_secondary() && Does(Behaviour::kSecondarySnapshot));
+}
+
+bool Session::on_secondary() const {
+  return request_.read_only_intent && server_->readable_secondary;
+}
+
+void Session::RequireAlive() {
+  if (era_ == server_->era) return;
+  RollbackAll();
+  transaction_count_ = 0;
+  RaiseSql(596, 21, 1,
+           "Cannot continue the execution because the session is in the kill state.");
 }
 
 void Session::StatementBegins(StatementKind kind, ReplySink& sink) {
+  RequireAlive();
   if (settings_.implicit_transactions && transaction_count_ == 0 &&
       kind != StatementKind::kExecute) {
     BeginTransaction(std::string(), sink);

@@ -147,6 +147,15 @@ std::string Connection::LastError() const { return sqlite3_errmsg(raw_); }
 std::int64_t Connection::LastRowId() const { return sqlite3_last_insert_rowid(raw_); }
 std::int64_t Connection::Changes() const { return sqlite3_changes64(raw_); }
 
+bool Connection::CopyTo(Connection& target) {
+  DropCache();
+  target.DropCache();
+  sqlite3_backup* copy = sqlite3_backup_init(target.raw_, "main", raw_, "main");
+  if (copy == nullptr) return false;
+  sqlite3_backup_step(copy, -1);
+  return sqlite3_backup_finish(copy) == SQLITE_OK;
+}
+
 void Connection::DropCache() {
   for (auto& [text, statements] : idle_) {
     for (sqlite3_stmt* statement : statements) sqlite3_finalize(statement);

@@ -69,6 +69,9 @@ class Connection {
   std::string LastError() const;
   std::int64_t LastRowId() const;
   std::int64_t Changes() const;
+  // Replaces everything in `target` by what is here. Requires that no statement of
+  // either is on loan.
+  bool CopyTo(Connection& target);
   // Forgets the prepared statements that are not on loan.
   void DropCache();
   sqlite3* raw() const { return raw_; }

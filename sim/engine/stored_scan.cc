@@ -160,6 +160,9 @@ class StoredCursor final : public RowCursor {
 
   bool Next(Row& row) override {
     if (done_) return false;
+    if (table_.fail_number_ != 0 && row_count_++ >= table_.fail_after_) {
+      RaiseFault(table_.fail_number_);
+    }
     const Step step = statement_.Next();
     if (step != Step::kRow) {
       done_ = true;
@@ -199,6 +202,7 @@ class StoredCursor final : public RowCursor {
   bool row_ids_;
   std::size_t key_count_;
   RowId row_id_ = 0;
+  std::int64_t row_count_ = 0;
   bool done_ = false;
 };
 

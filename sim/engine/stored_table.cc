@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "sim/engine/behaviour.h"
 
 namespace mssql_cdc::sim {
 
@@ -12,7 +13,7 @@ std::vector<std::size_t> TrackedColumns(const Catalog& catalog,
   std::vector<std::size_t> positions;
   const auto instances = catalog.InstancesOf(table.object_id);
   for (std::size_t i = 0; i < table.columns.size(); ++i) {
-    if (table.columns[i].computed()) continue;
+    if (table.columns[i].computed() && Does(Behaviour::kComputedNull)) continue;
     const bool wanted = std::any_of(
         instances.begin(), instances.end(), [&](const CaptureInstance* instance) {
           return std::any_of(instance->columns.begin(), instance->columns.end(),
@@ -283,8 +284,13 @@ std::uint64_t StoredTable::Update(const UpdateRequest& request) {
                "Cannot update identity column '" + table_->columns[column].name + "'.");
     }
   }
-  return TouchesUniqueIndex(request.columns) ? UpdateDeferred(request, transaction)
-                                             : UpdateInPlace(request, transaction);
+  // A MERGE's update of a table with a unique index is deferred, whatever it changes.
+  const bool merged = request.of_merge && Does(Behaviour::kMergeDeferred) &&
+                      std::any_of(table_->indexes.begin(), table_->indexes.end(),
+                                  [](const IndexMeta& index) { return index.unique; });
+  return merged || TouchesUniqueIndex(request.columns)
+             ? UpdateDeferred(request, transaction)
+             : UpdateInPlace(request, transaction);
 }
 
 std::vector<Value> StoredTable::NextImage(const OldRow& old,
@@ -336,7 +342,8 @@ std::uint64_t StoredTable::UpdateInPlace(const UpdateRequest& request,
     }
     BindLocator(update, index, old.id);
     if (update.Run() == Step::kUnique) RaiseDuplicate(row);
-    if (tracked() && TrackedColumnsDiffer(old.values, row)) {
+    if (tracked() && (TrackedColumnsDiffer(old.values, row) ||
+                      !Does(Behaviour::kUncapturedColumnsSilent))) {
       CheckLobSizes(row);
       transaction.Log(LogAction::kUpdate, table_->object_id, transaction.NextRecord(),
                       Image(old.values), Image(row));
@@ -354,10 +361,6 @@ std::uint64_t StoredTable::UpdateInPlace(const UpdateRequest& request,
 // changed keys as all deletes, then all inserts, each with a seqval of its own.
 std::uint64_t StoredTable::UpdateDeferred(const UpdateRequest& request,
                                           WriteTransaction& transaction) {
-  struct Pair {
-    std::vector<Value> before;
-    std::vector<Value> after;
-  };
   std::vector<Pair> pairs;
   OldRow old;
   Row values;
@@ -374,36 +377,50 @@ std::uint64_t StoredTable::UpdateDeferred(const UpdateRequest& request,
     InsertRow(insert, pair.after);
     CheckReferences(pair.before, "UPDATE");
   }
-  const bool bulk =
-      pairs.size() > 1 &&
-      std::any_of(pairs.begin(), pairs.end(), [&](const Pair& pair) {
-        return std::any_of(
-            request.columns.begin(), request.columns.end(), [&](std::size_t c) {
-              return TouchesUniqueIndex({c}) && !(pair.before[c] == pair.after[c]);
-            });
-      });
-  if (tracked()) {
-    for (const Pair& pair : pairs) {
-      const Lsn seqval = transaction.NextRecord();
-      CheckLobSizes(pair.after);
-      transaction.Log(LogAction::kDelete, table_->object_id, seqval, Image(pair.before),
-                      {});
-      if (!bulk) {
-        transaction.Log(LogAction::kInsert, table_->object_id, seqval, {},
-                        Image(pair.after));
-      }
-    }
-    if (bulk) {
-      for (const Pair& pair : pairs) {
-        transaction.Log(LogAction::kInsert, table_->object_id, transaction.NextRecord(),
-                        {}, Image(pair.after));
-      }
-    }
-  }
+  if (tracked()) LogDeferred(pairs, transaction);
   if (request.output) {
     for (const Pair& pair : pairs) request.output(pair.before, pair.after);
   }
   return pairs.size();
+}
+
+void StoredTable::LogDeferred(const std::vector<Pair>& pairs,
+                              WriteTransaction& transaction) {
+  const auto moves_key = [&](const Pair& pair) {
+    for (std::size_t c = 0; c < pair.before.size(); ++c) {
+      if (TouchesUniqueIndex({c}) && !(pair.before[c] == pair.after[c])) return true;
+    }
+    return false;
+  };
+  const bool moves = std::any_of(pairs.begin(), pairs.end(), moves_key);
+  const bool bulk = pairs.size() > 1 && moves;
+  const std::int32_t id = table_->object_id;
+  // Of many rows all deletes come before all inserts, and their seqvals do not follow
+  // the order of the commands (DBZ-2329: seqval is not monotone within a transaction).
+  std::vector<Lsn> lsns(pairs.size());
+  for (Lsn& lsn : lsns) lsn = transaction.NextRecord();
+  if (bulk && Does(Behaviour::kSeqvalNotMonotone))
+    std::reverse(lsns.begin(), lsns.end());
+  const bool deletes_first = bulk && Does(Behaviour::kBulkKeyUpdateDeletesFirst);
+  const bool one = !bulk && Does(Behaviour::kKeyUpdateOneSeqval);
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const Pair& pair = pairs[i];
+    CheckLobSizes(pair.after);
+    if (!moves && !Does(Behaviour::kSameValueDeferred)) {
+      transaction.Log(LogAction::kUpdate, id, lsns[i], Image(pair.before),
+                      Image(pair.after));
+      continue;
+    }
+    transaction.Log(LogAction::kDelete, id, lsns[i], Image(pair.before), {});
+    if (deletes_first) continue;
+    transaction.Log(LogAction::kInsert, id, one ? lsns[i] : transaction.NextRecord(),
+                    {}, Image(pair.after));
+  }
+  if (!deletes_first) return;
+  for (const Pair& pair : pairs) {
+    transaction.Log(LogAction::kInsert, id, transaction.NextRecord(), {},
+                    Image(pair.after));
+  }
 }
 
 std::string StoredTable::Image(const std::vector<Value>& row) const {
@@ -424,7 +441,7 @@ bool StoredTable::TrackedColumnsDiffer(const std::vector<Value>& a,
 
 void StoredTable::CheckLobSizes(const std::vector<Value>& row) const {
   const std::int64_t limit = session_.server().options().max_text_repl_size_bytes;
-  if (limit < 0) return;
+  if (limit < 0 || !Does(Behaviour::kLobSizeLimit)) return;
   for (const std::size_t i : tracked_) {
     const SqlType& type = table_->columns[i].type;
     if (!IsMaxType(type) && !IsOldLobType(type.id)) continue;

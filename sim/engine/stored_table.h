@@ -27,12 +27,21 @@ class StoredTable final : public TableSource {
   std::uint64_t Delete(const DeleteRequest& request) override;
 
   const TableMeta& meta() const { return *table_; }
+  // Reads of it fail with `number` after so many rows.
+  void FailAfter(std::int64_t row_count, std::int32_t number) {
+    fail_after_ = row_count;
+    fail_number_ = number;
+  }
 
  private:
   friend class StoredCursor;
   struct OldRow {
     RowId id = 0;
     std::vector<Value> values;
+  };
+  struct Pair {
+    std::vector<Value> before;
+    std::vector<Value> after;
   };
 
   // Makes the stored form of a row complete and checks it: generated columns, NOT NULL,
@@ -56,6 +65,7 @@ class StoredTable final : public TableSource {
                               WriteTransaction& transaction);
   std::uint64_t UpdateDeferred(const UpdateRequest& request,
                                WriteTransaction& transaction);
+  void LogDeferred(const std::vector<Pair>& pairs, WriteTransaction& transaction);
   bool TouchesUniqueIndex(const std::vector<std::size_t>& columns) const;
   RowExpression& Expression(const std::string& text, std::size_t column, bool over_row);
   std::vector<Value> NextImage(const OldRow& old,
@@ -79,7 +89,13 @@ class StoredTable final : public TableSource {
   // Of Layout::kClustered: the keys that RowIds stand for.
   std::vector<std::vector<Cell>> keys_;
   std::map<std::string, std::unique_ptr<RowExpression>> expressions_;
+  std::int64_t fail_after_ = 0;
+  std::int32_t fail_number_ = 0;
 };
+
+// Raises an error that was asked for, with SQL Server's text where it has one.
+[[noreturn]] void RaiseFault(std::int32_t number);
+Message FaultMessage(std::int32_t number);
 
 // How a value looks in a message about a duplicate key.
 std::string KeyText(const SqlType& type, const Value& value);

@@ -173,6 +173,11 @@ std::shared_ptr<TableSource> SystemView(Session& session,
     return nullptr;
   }
   const ViewContext context{session, database, session.CatalogOf(database)};
+  // Azure SQL Database has no msdb of its own: the jobs are the database's.
+  if (schema == "cdc" && name == "cdc_jobs" && session.server().options().azure &&
+      context.catalog->cdc_enabled) {
+    return CdcJobs(context);
+  }
   if (jobs) return CdcJobs(context);
   if (schema == "cdc") return CdcView(context, name);
   if (schema == "information_schema") return InformationView(context, name);

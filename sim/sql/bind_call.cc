@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "sim/sql/binder.h"
+#include "sim/sql/function_rules.h"
 #include "sim/sql/types.h"
 
 namespace mssql_cdc::sim {
@@ -135,6 +136,10 @@ Bound Binder::BindCall(const ast::ExpressionPtr& expression, const ast::Call& ca
   if (call.name.size() > 1) return BindEngineFunction(call, scope);
   const std::string upper = UpperName(call.name[0]);
   if (call.over) return BindWindow(call, scope);
+  if (!IsOfRelease(upper, environment_)) {
+    RaiseSql(195, 15, 10,
+             "'" + call.name[0] + "' is not a recognized built-in function name.");
+  }
   if (IsAggregateName(upper)) return BindAggregate(expression, call, scope);
   if (FindWindow(upper) != nullptr) {
     RaiseSql(10753, 15, 1,
@@ -151,6 +156,7 @@ Bound Binder::BindCall(const ast::ExpressionPtr& expression, const ast::Call& ca
   for (const ast::ExpressionPtr& argument : call.arguments) {
     arguments.push_back(Bind(argument, scope));
   }
+  CheckArgumentTypes(upper, call, arguments);
   return built_in(*this, call, arguments);
 }
 

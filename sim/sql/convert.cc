@@ -9,6 +9,7 @@
 #include "sim/sql/dates.h"
 #include "sim/sql/decimals.h"
 #include "sim/sql/environment.h"
+#include "sim/sql/numbers.h"
 #include "sim/sql/types.h"
 #include "sim/wire/collation.h"
 
@@ -231,10 +232,12 @@ class Converter {
       number = DecimalToDouble(*decimal);
     } else if (IsText(from_.id)) {
       const std::string text(Trim(Utf8Of(value)));
-      char* end = nullptr;
-      number = text.empty() ? 0 : std::strtod(text.c_str(), &end);
       const bool plain = text.find_first_not_of("+-.0123456789eE") == std::string::npos;
-      if (!text.empty() && (!plain || *end != '\0')) RaiseConversion();
+      const std::optional<double> parsed = text.empty() ? 0
+                                           : plain      ? ParseDouble(text)
+                                                        : std::nullopt;
+      if (!parsed) RaiseConversion();
+      number = *parsed;
     } else if (IsDateTime(from_.id)) {
       number = DaysSince1900(value);
     } else {
@@ -341,10 +344,8 @@ class Converter {
                "Conversion failed when converting from a character string to "
                "uniqueidentifier.");
     }
-    for (std::size_t i = 0; i < 16; ++i) {
-      guid.bytes[i] =
-          static_cast<std::uint8_t>(std::stoi(digits.substr(2 * i, 2), nullptr, 16));
-    }
+    const Bytes bytes = BytesFromHex(digits);
+    std::copy(bytes.begin(), bytes.end(), guid.bytes);
     return guid;
   }
 
@@ -475,11 +476,7 @@ class Converter {
       good = good && std::all_of(digits.begin(), digits.end(),
                                  [](unsigned char c) { return std::isxdigit(c) != 0; });
       if (!good) RaiseConversion();
-      for (std::size_t i = 0; i < digits.size(); i += 2) {
-        bytes.push_back(
-            static_cast<std::uint8_t>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-      }
-      return bytes;
+      return BytesFromHex(digits);
     }
     if (IsNationalText(from_.id) || from_.id == TypeId::kXml) {
       for (const char16_t unit : text) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "sim/sql/numbers.h"
 
 namespace mssql_cdc::sim {
 namespace {
@@ -172,7 +173,9 @@ std::optional<Decimal> DecimalFromDouble(double value, std::uint8_t scale) {
   return Rescale(*exact, scale);
 }
 
-double DecimalToDouble(const Decimal& value) { return std::stod(DecimalText(value)); }
+double DecimalToDouble(const Decimal& value) {
+  return ParseDouble(DecimalText(value)).value_or(0);
+}
 
 std::optional<Decimal> AddDecimals(const Decimal& a, const Decimal& b,
                                    std::uint8_t scale) {

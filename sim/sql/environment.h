@@ -127,6 +127,7 @@ struct UpdateRequest {
   // executor has read all rows before the first call.
   std::function<bool(RowId&, Row&)> feed;
   std::function<void(const Row& deleted, const Row& inserted)> output;
+  bool of_merge = false;  // The part of a MERGE.
 };
 struct DeleteRequest {
   std::function<bool(RowId&)> feed;
@@ -204,7 +205,14 @@ struct SessionSettings {
   std::vector<std::uint8_t> context_info;
 };
 
-enum class Access : std::uint8_t { kSelect, kInsert, kUpdate, kDelete, kDefinition };
+enum class Access : std::uint8_t {
+  kSelect,
+  kPeek,  // SELECT that waits for no lock: NOLOCK.
+  kInsert,
+  kUpdate,
+  kDelete,
+  kDefinition,
+};
 
 // What a statement is about to do, so that the engine can open a transaction for it.
 enum class StatementKind : std::uint8_t { kRead, kWrite, kDefinition, kExecute };
@@ -217,6 +225,9 @@ class Environment {
   // (the executor raises 208). Raises 229, 916, ... where the login may not.
   virtual std::shared_ptr<TableSource> FindTable(const ObjectName& name,
                                                  Access access) = 0;
+  // While set, statements are compiled only: FindTable takes no lock and waits for
+  // none.
+  virtual void SetCompiling(bool) {}
   // The query behind a view of the user's; absent for tables and the engine's views.
   virtual std::optional<ast::CreateModule> FindView(const ObjectName& name) = 0;
   virtual std::optional<TableFunction> FindTableFunction(const ObjectName& name) = 0;

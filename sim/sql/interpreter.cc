@@ -1,11 +1,14 @@
 #include "sim/sql/interpreter.h"
 
 #include <algorithm>
+#include <set>
 
 #include "base/text.h"
+#include "sim/sql/compiling.h"
 #include "sim/sql/convert.h"
 #include "sim/sql/dates.h"
 #include "sim/sql/parser.h"
+#include "sim/sql/set_switches.h"
 #include "sim/sql/statements.h"
 #include "sim/sql/table_variable.h"
 #include "sim/sql/types.h"
@@ -57,6 +60,24 @@ bool IsDeferred(std::int32_t number) {
                           1222, 1205, 3906, 3952});
 }
 
+[[noreturn]] void RaiseOutsideLoop(std::int32_t number, const std::string& word) {
+  RaiseSql(
+      number, 15, 1,
+      "Cannot use a " + word + " statement outside the scope of a WHILE statement.");
+}
+
+// One level more while it lives.
+class Deeper {
+ public:
+  explicit Deeper(std::int32_t& depth) : depth_(depth) { ++depth_; }
+  ~Deeper() { --depth_; }
+  Deeper(const Deeper&) = delete;
+  Deeper& operator=(const Deeper&) = delete;
+
+ private:
+  std::int32_t& depth_;
+};
+
 void Wanted(bool answer) {
   if (!answer) throw StopRequested{};
 }
@@ -75,6 +96,7 @@ struct Interpreter::State {
     VariableFrame variables;
     std::string module;
     std::int32_t status = 0;
+    std::int32_t loop_depth = 0;
   };
 
   void RunText(const std::string& text, Frame& frame, ReplySink& sink, bool top_level);
@@ -92,7 +114,6 @@ struct Interpreter::State {
   void RunDeclare(const ast::Declare& node, Frame& frame, bool check_only);
   void RunSetVariable(const ast::SetVariable& node, Frame& frame, bool check_only);
   void RunSetOption(const ast::SetOption& node, Frame& frame, ReplySink& sink);
-  void SetOne(const std::string& name, bool on, const std::string& value);
   std::int64_t NumberOf(const ast::SetOption& node, Frame& frame) const;
   void RunTransaction(const ast::TransactionControl& node, Frame& frame,
                       ReplySink& sink);
@@ -182,6 +203,7 @@ void Interpreter::State::RunText(const std::string& text, Frame& frame, ReplySin
       Frame shadow;
       shadow.variables = frame.variables;
       bool objects = true;
+      const Compiling compiling(environment);
       Precheck(batch.statements, shadow, objects);
     }
   } catch (SqlError& error) {
@@ -346,6 +368,7 @@ Flow Interpreter::State::RunNode(const ast::Statement& statement, Frame& frame,
     return branch ? RunOne(*branch, frame, sink) : Flow::kNext;
   }
   if (const auto* loop = std::get_if<ast::While>(&node)) {
+    const Deeper deeper(frame.loop_depth);
     while (!skips && Test(loop->condition, frame)) {
       if (environment.stop_requested()) throw StopRequested{};
       const Flow flow = RunOne(*loop->body, frame, sink);
@@ -354,10 +377,21 @@ Flow Interpreter::State::RunNode(const ast::Statement& statement, Frame& frame,
     }
     return Flow::kNext;
   }
-  if (std::holds_alternative<ast::Break>(node)) return Flow::kBreak;
-  if (std::holds_alternative<ast::Continue>(node)) return Flow::kContinue;
+  if (std::holds_alternative<ast::Break>(node)) {
+    if (frame.loop_depth == 0) RaiseOutsideLoop(135, "BREAK");
+    return Flow::kBreak;
+  }
+  if (std::holds_alternative<ast::Continue>(node)) {
+    if (frame.loop_depth == 0) RaiseOutsideLoop(136, "CONTINUE");
+    return Flow::kContinue;
+  }
   if (const auto* leave = std::get_if<ast::Return>(&node)) {
     if (leave->value) {
+      if (frame.module.empty()) {
+        RaiseSql(178, 15, 1,
+                 "A RETURN statement with a return value cannot be used in this "
+                 "context.");
+      }
       const TypedValue value = Evaluate(leave->value, frame);
       const Value status =
           ConvertValue(value.value, value.type, TypeOf(TypeId::kInt), {});
@@ -464,10 +498,12 @@ void Interpreter::State::RunQuery(const ast::Statement& statement, Frame& frame,
 
 void Interpreter::State::RunDeclare(const ast::Declare& node, Frame& frame,
                                     bool check_only) {
+  std::set<std::string> names;
   for (const ast::Declare::Item& item : node.items) {
+    const bool twice = !names.insert(item.name).second;
     const bool known = frame.variables.values.contains(item.name) ||
                        frame.variables.tables.contains(item.name);
-    if (known && check_only) {
+    if (twice || (known && check_only)) {
       RaiseSql(
           134, 15, 2,
           "The variable name '" + item.name +
@@ -525,54 +561,6 @@ std::int64_t Interpreter::State::NumberOf(const ast::SetOption& node,
   const Value number =
       ConvertValue(value.value, value.type, TypeOf(TypeId::kBigInt), {});
   return number.IsNull() ? 0 : std::get<std::int64_t>(number.held);
-}
-
-void Interpreter::State::SetOne(const std::string& name, bool on,
-                                const std::string& value) {
-  SessionSettings& settings = environment.settings();
-  struct Switch {
-    std::string_view name;
-    bool SessionSettings::* field;
-  };
-  static constexpr Switch kSwitches[] = {
-      {"NOCOUNT", &SessionSettings::nocount},
-      {"XACT_ABORT", &SessionSettings::xact_abort},
-      {"IMPLICIT_TRANSACTIONS", &SessionSettings::implicit_transactions},
-      {"QUOTED_IDENTIFIER", &SessionSettings::quoted_identifier},
-      {"ANSI_NULLS", &SessionSettings::ansi_nulls},
-      {"ANSI_PADDING", &SessionSettings::ansi_padding},
-      {"ANSI_WARNINGS", &SessionSettings::ansi_warnings},
-      {"ANSI_NULL_DFLT_ON", &SessionSettings::ansi_null_dflt_on},
-      {"ARITHABORT", &SessionSettings::arithabort},
-      {"CONCAT_NULL_YIELDS_NULL", &SessionSettings::concat_null_yields_null},
-      {"NUMERIC_ROUNDABORT", &SessionSettings::numeric_roundabort},
-      {"CURSOR_CLOSE_ON_COMMIT", &SessionSettings::cursor_close_on_commit},
-      {"FMTONLY", &SessionSettings::fmtonly},
-      {"NOEXEC", &SessionSettings::noexec},
-      {"PARSEONLY", &SessionSettings::parseonly}};
-  for (const Switch& row : kSwitches) {
-    if (row.name != name) continue;
-    if (value != "ON" && value != "OFF") {
-      RaiseSql(102, 15, 1, "Incorrect syntax near '" + value + "'.");
-    }
-    settings.*row.field = on;
-    return;
-  }
-  if (name == "ANSI_DEFAULTS") {
-    for (const std::string_view part :
-         {"ANSI_NULLS", "ANSI_NULL_DFLT_ON", "IMPLICIT_TRANSACTIONS", "ANSI_PADDING",
-          "QUOTED_IDENTIFIER", "ANSI_WARNINGS", "CURSOR_CLOSE_ON_COMMIT"}) {
-      SetOne(std::string(part), on, value);
-    }
-    return;
-  }
-  // Switches without an effect on what the simulator answers.
-  if (name == "ANSI_NULL_DFLT_OFF" || name == "ARITHIGNORE" || name == "FORCEPLAN" ||
-      name == "REMOTE_PROC_TRANSACTIONS" || name == "NO_BROWSETABLE" ||
-      name == "STATISTICS IO" || name == "STATISTICS TIME") {
-    return;
-  }
-  RaiseSql(195, 15, 10, "'" + name + "' is not a recognized SET option.");
 }
 
 void Interpreter::State::RunSetOption(const ast::SetOption& node, Frame& frame,
@@ -650,7 +638,7 @@ void Interpreter::State::RunSetOption(const ast::SetOption& node, Frame& frame,
         name += c;
         continue;
       }
-      SetOne(name, node.value == "ON", node.value);
+      SetSwitch(settings, name, node.value);
       name.clear();
     }
   }
@@ -790,6 +778,12 @@ void Interpreter::State::RunRaiseError(const ast::RaiseError& node, Frame& frame
     values.erase(values.begin(), values.begin() + 3);
     error.message.text = Formatted(pattern, values);
   } else {
+    if (number(0) < 13000) {
+      RaiseSql(2732, 16, 1,
+               "Error number " + std::to_string(number(0)) +
+                   " is invalid. The number must be from 13000 through 2147483647 and "
+                   "it cannot be 50000.");
+    }
     // A number means a message of sys.messages; there are none of the user's.
     error.message.number = 18054;
     error.message.text = "Error " + std::to_string(number(0)) + ", severity " +

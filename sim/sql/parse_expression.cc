@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "sim/sql/decimals.h"
 #include "sim/sql/environment.h"
+#include "sim/sql/numbers.h"
 #include "sim/sql/parser.h"
 
 namespace mssql_cdc::sim {
@@ -361,15 +362,15 @@ ast::ExpressionPtr Parser::ParseLiteral() {
         // "1e" means 1e0; a digit appended to a written exponent would change it.
         const char last = token.text.back();
         const bool bare = last == 'e' || last == 'E' || last == '+' || last == '-';
-        try {
-          literal.value.held = std::stod(bare ? token.text + "0" : token.text);
-        } catch (const std::exception&) {
+        const auto number = ParseDouble(bare ? token.text + "0" : token.text);
+        if (!number) {
           throw SqlError{{168, 1, 15,
                           "The floating point value '" + token.text +
                               "' is out of the range of computer representation (8 "
                               "bytes).",
                           "", token.line}};
         }
+        literal.value.held = *number;
       }
       break;
     case TokenKind::kMoney: {
@@ -384,11 +385,7 @@ ast::ExpressionPtr Parser::ParseLiteral() {
     case TokenKind::kBinary: {
       std::string digits = token.text;
       if (digits.size() % 2 != 0) digits.insert(digits.begin(), '0');
-      Bytes bytes;
-      for (std::size_t i = 0; i < digits.size(); i += 2) {
-        bytes.push_back(
-            static_cast<std::uint8_t>(std::stoi(digits.substr(i, 2), nullptr, 16)));
-      }
+      Bytes bytes = BytesFromHex(digits);
       literal.type.id = TypeId::kVarBinary;
       literal.type.length = std::max(static_cast<std::int32_t>(bytes.size()), 1);
       if (literal.type.length > 8000) literal.type.length = kMax;

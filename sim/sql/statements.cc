@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "sim/sql/types.h"
+#include "sim/sql/written_columns.h"
 
 namespace mssql_cdc::sim {
 namespace {
@@ -25,27 +26,6 @@ std::shared_ptr<TableSource> FindTarget(const ObjectName& name,
   std::shared_ptr<TableSource> source = run.environment.FindTable(name, access);
   if (!source) RaiseSql(208, 16, 1, "Invalid object name '" + name.Text() + "'.");
   return source;
-}
-
-std::size_t ColumnIndex(const TableSource& source, const std::string& name) {
-  const auto& columns = source.columns();
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    if (EqualsIgnoringAsciiCase(columns[i].name, name)) return i;
-  }
-  RaiseSql(207, 16, 1, "Invalid column name '" + name + "'.");
-}
-
-void CheckAssignable(const ColumnInfo& column) {
-  if (column.computed) {
-    RaiseSql(
-        271, 16, 1,
-        "The column \"" + column.name +
-            "\" cannot be modified because it is either a computed column or is the "
-            "result of a UNION operator.");
-  }
-  if (column.type.id == TypeId::kRowVersion) {
-    RaiseSql(272, 16, 1, "Cannot update a timestamp column.");
-  }
 }
 
 // The value as the column stores it; text that does not fit is an error.
@@ -170,7 +150,7 @@ class Output {
 
   void BindInto(const ast::OutputClause& clause, Binder& binder) {
     for (const std::string& name : clause.into_columns) {
-      into_columns_.push_back(ColumnIndex(*into_, name));
+      into_columns_.push_back(ColumnIndex(*into_, name, run_.environment));
     }
     for (std::size_t i = 0; clause.into_columns.empty() && i < into_->columns().size();
          ++i) {
@@ -279,7 +259,7 @@ class Inserter {
  private:
   void ResolveColumns() {
     for (const std::string& name : insert_.columns) {
-      const std::size_t index = ColumnIndex(*target_, name);
+      const std::size_t index = ColumnIndex(*target_, name, run_.environment);
       if (std::find(columns_.begin(), columns_.end(), index) != columns_.end()) {
         RaiseSql(
             264, 16, 1,
@@ -556,7 +536,8 @@ struct BoundAssignments {
       if (assignment.column.empty()) {
         RaiseSql(102, 15, 1, "Incorrect syntax near '" + assignment.variable + "'.");
       }
-      const std::size_t index = ColumnIndex(target, assignment.column);
+      const std::size_t index =
+          ColumnIndex(target, assignment.column, binder.environment());
       const ColumnInfo& column = target.columns()[index];
       CheckAssignable(column);
       if (column.identity) {
@@ -791,7 +772,7 @@ class Merger {
     if (node.when != ast::MergeAction::When::kNotMatched) return;
     std::vector<std::size_t> columns;
     for (const std::string& name : node.insert_columns) {
-      columns.push_back(ColumnIndex(*target_, name));
+      columns.push_back(ColumnIndex(*target_, name, run_.environment));
       CheckAssignable(target_->columns()[columns.back()]);
     }
     for (std::size_t i = 0;
@@ -860,6 +841,7 @@ class Merger {
     for (Action& action : actions_) {
       std::size_t at = 0;
       UpdateRequest update;
+      update.of_merge = true;
       update.columns = action.assignments.columns;
       update.feed = [&](RowId& id, Row& row) {
         if (at == action.updates.size()) return false;

@@ -61,8 +61,10 @@ class FaultTransport final : public net::Transport {
     if (plan_.drop_after_bytes) {
       const std::uint64_t left = *plan_.drop_after_bytes - written_bytes_;
       if (left < piece.size()) {
+        // The server believes that all of it went out; the client hears the end.
         dropped_ = true;
         if (left > 0) TRY(lower_->Write(piece.first(left)));
+        lower_->Close();
         return Unit{};
       }
     }

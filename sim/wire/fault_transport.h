@@ -2,7 +2,7 @@
 // of any size, delays, a cut inside a row, bytes that never arrive.
 //
 // A plan is drawn per connection, so a client that comes again meets other faults. What
-// was lost is lost for good: the connection ends at the latest with the next write.
+// was lost is lost for good, and the connection ends there, as TCP has it.
 
 #pragma once
 
@@ -23,7 +23,7 @@ struct FaultPlan {
   std::int64_t delay_ms_max = 0;
   // The connection ends after so many bytes, whatever they are part of.
   std::optional<std::uint64_t> cut_after_bytes;
-  // From here on nothing arrives any more, and the connection ends with the next write.
+  // The same, and the server learns of it with its next write only.
   std::optional<std::uint64_t> drop_after_bytes;
   std::uint64_t seed = 0;  // Of sizes and delays.
 };
