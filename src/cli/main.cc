@@ -61,6 +61,19 @@ CLI::App* AddSimulate(CLI::App* app, SimulateArguments* arguments) {
                       "sys.sp_cdc_scan captures");
   command->add_option("--max-text-repl-size", arguments->max_text_repl_size_bytes,
                       "the longest LOB a tracked table takes, in bytes; -1: any");
+  command->add_option("--release", arguments->release,
+                      "of SQL Server: 2016, 2017, 2019 or 2022");
+  command->add_option("--time-zone", arguments->time_zone,
+                      "the server's zone, such as 'W. Europe Standard Time'");
+  command->add_option("--clock", arguments->clock,
+                      "a time (UTC) at which the server's clock stands, until "
+                      "sim.advance_clock moves it");
+  command->add_flag("--azure", arguments->azure, "behave as Azure SQL Database");
+  command->add_option("--import-fake", arguments->fake_directory,
+                      "the folder of a history of mssql-cdc-pyspark's fake, to become "
+                      "the database 'fake', in a new state");
+  command->add_option("--fault-seed", arguments->fault_seed,
+                      "faults of a network on every connection, drawn from this seed");
   return command;
 }
 

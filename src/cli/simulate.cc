@@ -7,13 +7,18 @@
 #include <random>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "cli/config.h"
 #include "cli/output.h"
 #include "cli/simulator_host.h"
+#include "sim/engine/import_fake.h"
 #include "sim/engine/shop.h"
 
 namespace mssql_cdc::cli {
 namespace {
+
+// Where --import-fake puts its history.
+constexpr char kFakeDatabase[] = "fake";
 
 // A password nobody could guess, for a server that was given none.
 std::string MadeUpPassword() {
@@ -28,7 +33,35 @@ Status FillNewState(const SimulateArguments& arguments, SimulatorHost& host) {
                RealSurroundings().read_file(*arguments.init_file));
     TRY(host.shell->RunScript(script));
   }
+  if (arguments.fake_directory) {
+    TRY(sim::ImportFake(*host.engine, kFakeDatabase, *arguments.fake_directory));
+  }
   return Unit{};
+}
+
+// The server's options but for its password.
+Result<HostOptions> OptionsOf(const SimulateArguments& arguments) {
+  HostOptions options;
+  options.state_dir = arguments.state_dir;
+  options.bind = arguments.bind;
+  options.port = arguments.port;
+  options.seed = arguments.seed;
+  options.capture_interval_ms = arguments.capture_interval_ms;
+  options.max_text_repl_size_bytes = arguments.max_text_repl_size_bytes;
+  options.release = arguments.release;
+  options.time_zone = arguments.time_zone;
+  options.azure = arguments.azure;
+  options.fault_seed = arguments.fault_seed;
+  if (arguments.clock) {
+    options.start_utc_us = ParseIsoUs(*arguments.clock);
+    if (!options.start_utc_us) {
+      return Error(ErrorId::kOptionInvalid)
+          .With("option", "--clock")
+          .With("value", *arguments.clock)
+          .With("allowed", "a time such as 2026-11-20T08:00:00");
+    }
+  }
+  return options;
 }
 
 void WaitForStop() {
@@ -56,15 +89,13 @@ int Simulate(const SimulateArguments& arguments) {
   BlockStopSignals();
   const auto given = RealSurroundings().environment(kSimulatorPasswordVariable);
   const std::string password = given ? *given : MadeUpPassword();
-  HostOptions options;
-  options.state_dir = arguments.state_dir;
-  options.bind = arguments.bind;
-  options.port = arguments.port;
-  options.seed = arguments.seed;
-  options.capture_interval_ms = arguments.capture_interval_ms;
-  options.max_text_repl_size_bytes = arguments.max_text_repl_size_bytes;
-  options.password = Secret(password);
-  auto host = SimulatorHost::Start(options);
+  Result<HostOptions> options = OptionsOf(arguments);
+  if (!options.ok()) {
+    output.Failure("", options.error());
+    return ExitCodeOf(options.error());
+  }
+  options.value().password = Secret(password);
+  auto host = SimulatorHost::Start(options.value());
   if (!host.ok()) {
     output.Failure("", host.error());
     return ExitCodeOf(host.error());

@@ -17,6 +17,12 @@ struct SimulateArguments {
   bool shop = false;
   std::int64_t capture_interval_ms = 0;
   std::int64_t max_text_repl_size_bytes = 65536;
+  int release = 2022;
+  std::string time_zone;             // Of AT TIME ZONE's names; empty: UTC.
+  std::optional<std::string> clock;  // ISO, UTC: moves only when told to.
+  bool azure = false;
+  std::optional<std::string> fake_directory;
+  std::optional<std::uint64_t> fault_seed;
 };
 
 // The environment variable with the password of the administrator sa. Without it the

@@ -3,8 +3,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "sim/engine/engine.h"
-
 namespace mssql_cdc::cli {
 
 Result<SimulatorHost> SimulatorHost::Start(const HostOptions& options) {
@@ -23,6 +21,18 @@ Result<SimulatorHost> SimulatorHost::Start(const HostOptions& options) {
   engine_options.seed = options.seed;
   engine_options.capture_interval_ms = options.capture_interval_ms;
   engine_options.max_text_repl_size_bytes = options.max_text_repl_size_bytes;
+  const auto version = sim::VersionOfRelease(options.release);
+  if (!version) {
+    return Error(ErrorId::kOptionInvalid)
+        .With("option", "--release")
+        .With("value", std::to_string(options.release))
+        .With("allowed", "2016, 2017, 2019, 2022");
+  }
+  engine_options.version = *version;
+  engine_options.time_zone = options.time_zone;
+  engine_options.start_utc_us = options.start_utc_us;
+  engine_options.azure = options.azure;
+  engine_options.default_database = options.default_database;
   engine_options.logins.push_back({.name = "sa",
                                    .password = options.password,
                                    .admin = true,
@@ -32,6 +42,7 @@ Result<SimulatorHost> SimulatorHost::Start(const HostOptions& options) {
   sim::wire::ServerOptions server_options;
   server_options.bind_address = options.bind;
   server_options.port = options.port;
+  server_options.fault_seed = options.fault_seed;
   server_options.certificate_directory = options.state_dir + "/certificates";
   TRY_ASSIGN(host.server,
              sim::wire::Server::Start(std::move(server_options), host.engine));
