@@ -5,6 +5,8 @@ import re
 
 CATALOGUE = "src/base/error.h"
 DOCUMENT = "docs/errors.md"
+OPTIONS = "src/cdc/option_table.h"
+OPTIONS_DOCUMENT = "docs/options.md"
 
 
 def catalogue(files: dict[str, str]) -> list[tuple[str, str]]:
@@ -48,4 +50,32 @@ def check_links(files: dict[str, str]) -> list[str]:
     return found
 
 
-CHECKS = [check_error_document, check_links]
+def check_options_document(files: dict[str, str]) -> list[str]:
+    """docs/options.md lists the options of the table in the code, with its words."""
+    rows = re.findall(
+        r'OptionRow\{"([^"]+)",\s*OptionGroup::k\w+,\s*"([^"]*)",\s*"((?:[^"\\]|\\.)*)"\}',
+        files.get(OPTIONS, ""))
+    listed = {name: (name, default, choices.replace('\\"', '"'))
+              for name, default, choices in rows}
+    text = files.get(OPTIONS_DOCUMENT, "")
+    documented = {}
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = re.match(r"\| `([^`]+)` \| ([^|]*) \| ([^|]*) \| [^|]+ \|$", line)
+        if not cells:
+            continue
+        name = cells[1]
+        if name in documented:
+            found.append(f"{OPTIONS_DOCUMENT}:{number}: {name} is there twice")
+        documented[name] = cells.groups()
+        if name in listed and documented[name] != listed[name]:
+            found.append(f"{OPTIONS_DOCUMENT}:{number}: {name}: the code says "
+                         f"{listed[name][1:]}")
+    found += [f"{OPTIONS_DOCUMENT}:1: {name} is in only one of code and document"
+              for name in sorted(set(listed) ^ set(documented))]
+    if len(listed) != files.get(OPTIONS, "").count("OptionRow{"):
+        found.append(f"{OPTIONS}:1: an option row has another form than the check reads")
+    return found
+
+
+CHECKS = [check_error_document, check_options_document, check_links]

@@ -19,6 +19,7 @@ room(pipeline  DEPENDS base)
 room(lake      DEPENDS base                  LIBRARIES rust_delta)
 room(sim       DEPENDS base DIR sim LIBRARIES X)
 """
+OPTION_ROW = 'OptionRow{"retries", OptionGroup::kLocal, "3",\n "an integer from 0"},'
 HEADER = "// What it is for.\n#pragma once\n"
 
 def banned(files: dict[str, str]) -> dict[str, int] | list:
@@ -55,6 +56,17 @@ CASES = [
     ("a sleep", banned,
      {"src/net/a.cc": "std::this_thread::sleep_for(x);\n"},
      {"src/net/a.cc": "clock.SleepMs(3);\n"}),
+    ("an option is not documented as the code has it", tidy_documents.check_options_document,
+     {"src/cdc/option_table.h": OPTION_ROW,
+      "docs/options.md": "| `retries` | 3 | an integer from 1 | how often |\n"},
+     {"src/cdc/option_table.h": OPTION_ROW,
+      "docs/options.md": "| `retries` | 3 | an integer from 0 | how often |\n"}),
+    ("an option is in the code only", tidy_documents.check_options_document,
+     {"src/cdc/option_table.h": OPTION_ROW}, {}),
+    ("an option is in the document only", tidy_documents.check_options_document,
+     {"docs/options.md": "| `retries` | 3 | an integer from 0 | how often |\n"}, {}),
+    ("an option row that the check cannot read", tidy_documents.check_options_document,
+     {"src/cdc/option_table.h": 'OptionRow{"a", kGroup, "1"}'}, {}),
     ("a header imports a namespace", tidy_text.check_headers,
      {"src/a.h": HEADER + "using namespace std;\n"},
      {"src/a.h": HEADER + "using std::string;\n"}),

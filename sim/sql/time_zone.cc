@@ -114,9 +114,10 @@ int OffsetAtLocal(const TimeZone& zone, const DateTimeValue& local) {
   const int year = PartsOf(local).year;
   const __int128 hour = 60 * kTicksPerMinute;
   // From an hour after the jump forward (inside the gap standard time still counts) to
-  // an hour before the clock goes back (the repeated hour is standard time).
+  // the moment the clock goes back: Microsoft's page of AT TIME ZONE shows the repeated
+  // hour with the offset before the change.
   const bool daylight = Between(TotalTicks(local), MomentOf(zone.begin, year) + hour,
-                                MomentOf(zone.end, year) - hour);
+                                MomentOf(zone.end, year));
   return zone.standard_minutes + (daylight ? 60 : 0);
 }
 

@@ -18,7 +18,7 @@ const TimeZone* FindTimeZone(std::string_view name);
 // The offset of a moment given in UTC.
 int OffsetAtUtc(const TimeZone& zone, const DateTimeValue& utc);
 // The offset SQL Server takes for a local time: of a time that does not exist, the one
-// before the gap; of a time that exists twice, standard time's.
+// before the gap; of a time that exists twice, the one before the change.
 int OffsetAtLocal(const TimeZone& zone, const DateTimeValue& local);
 
 }  // namespace mssql_cdc::sim

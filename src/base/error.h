@@ -46,6 +46,8 @@ namespace mssql_cdc {
   ROW(2004, ServerBusy, Retry, "the server is not available for the moment")           \
   ROW(2005, PermissionDenied, Reconfigure, "the login lacks a permission")             \
   ROW(2006, TooManyRoutes, Report, "the server kept redirecting the login")            \
+  ROW(2007, TokenUnavailable, Retry, "no access token could be had for the moment")    \
+  ROW(2008, TokenRefused, Reconfigure, "no access token is given to this login")       \
   ROW(3001, DataLoss, Reseed, "changes were removed before they were read")            \
   ROW(3002, SchemaChanged, Reconfigure,                                                \
       "the source's columns no longer fit the table that is written")                  \
@@ -57,6 +59,8 @@ namespace mssql_cdc {
       "the server's newest change is older than what was already read")                \
   ROW(3007, ColumnNotReadable, Reconfigure, "a captured column cannot be read")        \
   ROW(3008, SourceForked, Reseed, "the server's history is not the one that was read") \
+  ROW(3010, ValueNotConvertible, Reconfigure,                                          \
+      "a value does not fit the type that option columns asks for")                    \
   ROW(4001, LakeConflict, Retry, "another writer committed to the table first")        \
   ROW(4002, LakeUnreachable, Retry,                                                    \
       "the table's storage could not be read or written")                              \
@@ -65,8 +69,9 @@ namespace mssql_cdc {
   ROW(4004, LakeSchemaMismatch, Reconfigure,                                           \
       "the rows do not fit the Delta table's columns")                                 \
   ROW(4005, LakeFailed, Report, "the Delta table could not be read or written")        \
+  ROW(4006, LakeRefused, Reconfigure, "the table's storage refuses access")            \
   ROW(5001, CheckpointInUse, Reconfigure, "another process uses this checkpoint")      \
-  ROW(5002, CheckpointUnreadable, Report, "the checkpoint cannot be understood")       \
+  ROW(5002, CheckpointUnreadable, Reconfigure, "the checkpoint is not understood")     \
   ROW(5003, CheckpointRewound, Reconfigure,                                            \
       "the checkpoint is older than the table it belongs to")                          \
   ROW(5004, FileFailed, Retry, "a file could not be read or written")                  \
@@ -74,6 +79,7 @@ namespace mssql_cdc {
       "a snapshot of the other mode is already open")                                  \
   ROW(5006, Stopped, Retry, "the run was stopped before it was complete")              \
   ROW(5007, TargetLost, Reseed, "the target table no longer has what was streamed")    \
+  ROW(5008, FileRefused, Reconfigure, "a file or folder cannot be used")               \
   ROW(6001, ConfigUnreadable, Reconfigure, "the configuration file cannot be read")    \
   ROW(6002, OptionInvalid, Reconfigure, "an option's value is not allowed")            \
   ROW(6003, OptionMissing, Reconfigure, "a required option is missing")                \

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cdc/option_values.h"
 
 namespace mssql_cdc::cdc {
 namespace {
@@ -15,9 +16,7 @@ bool IsZoneCharacter(char c) {
 Result<CommitClock> NamedClock(std::string_view name) {
   if (EqualsIgnoringAsciiCase(name, "UTC")) return CommitClock{};
   if (name.empty() || !std::all_of(name.begin(), name.end(), IsZoneCharacter)) {
-    return Error(ErrorId::kOptionInvalid)
-        .With("option", "sourceTimeZone")
-        .With("value", std::string(name.substr(0, 100)));
+    return OptionRefused("sourceTimeZone", name);
   }
   return CommitClock{CommitClock::Kind::kNamedZone, 0, std::string(name)};
 }

@@ -16,12 +16,11 @@
 #include "cdc/lsn.h"
 #include "cdc/offset.h"
 #include "cdc/source_memory.h"
+#include "cdc/source_options.h"
 #include "columns/batch.h"
 #include "columns/schema.h"
 
 namespace mssql_cdc::cdc {
-
-enum class SchemaChangePolicy : std::uint8_t { kClassify, kFail };
 
 // A row of sys.sp_cdc_get_ddl_history.
 struct DdlEntry {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "cdc/spark_ddl.h"
 
 namespace mssql_cdc::cdc {
 namespace {
@@ -68,6 +69,24 @@ Error NotReadable(const CaptureInstance& instance, const std::string& column) {
       .With("column", column);
 }
 
+// Option columns with all that can be read: what to set when something cannot.
+std::string ReadableDdl(const std::vector<CapturedColumn>& captured,
+                        const std::vector<SourceColumn>& source) {
+  std::vector<columns::Field> fields;
+  for (const CapturedColumn& column : captured) {
+    const SourceColumn* live = FindById(source, column.column_id);
+    if (live != nullptr && live->is_computed) continue;
+    const std::optional<Type> type = MapType(column);
+    const bool is_twice =
+        std::any_of(fields.begin(), fields.end(), [&](const columns::Field& known) {
+          return EqualsIgnoringAsciiCase(known.name, column.name);
+        });
+    if (!type || is_twice || IsReservedName(column.name)) continue;
+    fields.push_back({column.name, *type});
+  }
+  return ColumnsDdl(fields);
+}
+
 }  // namespace
 
 std::optional<Type> MapType(const CapturedColumn& column) {
@@ -98,6 +117,12 @@ Result<ColumnPlan> PlanColumns(const CaptureInstance& instance,
                                const std::vector<CapturedColumn>& captured,
                                const std::vector<SourceColumn>& source) {
   ColumnPlan plan;
+  const auto refuse = [&](const CapturedColumn& column, std::string_view fact,
+                          std::string value) {
+    return NotReadable(instance, column.name)
+        .With(fact, std::move(value))
+        .With("set_columns", ReadableDdl(captured, source));
+  };
   for (const CapturedColumn& column : captured) {
     const SourceColumn* live = FindById(source, column.column_id);
     if (live != nullptr && live->is_computed) {
@@ -105,11 +130,18 @@ Result<ColumnPlan> PlanColumns(const CaptureInstance& instance,
       continue;
     }
     if (IsReservedName(column.name)) {
-      return NotReadable(instance, column.name)
-          .With("reserved", "the target has a column of its own of this name");
+      return refuse(column, "reserved",
+                    "the target has a column of its own of this name");
     }
     const std::optional<Type> type = MapType(column);
-    if (!type) return NotReadable(instance, column.name).With("type", column.type_name);
+    if (!type) return refuse(column, "type", column.type_name);
+    for (const ReadColumn& known : plan.columns) {
+      if (EqualsIgnoringAsciiCase(known.field.name, column.name)) {
+        return refuse(column, "reason",
+                      "Delta tells columns apart by more than case, and there is " +
+                          known.field.name);
+      }
+    }
     const bool in_source =
         live != nullptr && EqualsIgnoringAsciiCase(live->name, column.name);
     plan.columns.push_back({{column.name, *type, true, ""}, in_source});

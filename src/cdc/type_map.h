@@ -34,8 +34,9 @@ struct ColumnPlan {
 };
 
 // What to read of `captured`. Errors: ColumnNotReadable for a column without a type
-// (facts column, type) or with a reserved name (facts column, reserved), and for an
-// instance without columns.
+// (facts column, type), with a reserved name (facts column, reserved) or with the name
+// of another in another case (facts column, reason), each with fact set_columns, the
+// option columns that reads the others; and for an instance without columns.
 Result<ColumnPlan> PlanColumns(const CaptureInstance& instance,
                                const std::vector<CapturedColumn>& captured,
                                const std::vector<SourceColumn>& source);

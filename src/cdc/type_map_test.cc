@@ -83,16 +83,23 @@ TEST(PlanColumns, RefusesByName) {
       {"where", "geography", "type"},
       {"_Batch_ID", "int", "reserved"},
       {"_command_id", "int", "reserved"},
+      {"ID", "int", "reason"},
   };
   for (const auto& row : kRows) {
     SCOPED_TRACE(row.column);
     const std::string name = row.column;
     const Result<ColumnPlan> plan =
-        PlanColumns(instance, {{name, 1, row.type, {}, {}}}, {{name, 1, false}});
+        PlanColumns(instance,
+                    {{"id", 1, "int", {}, {}},
+                     {"sum", 2, "money", {}, {}},
+                     {"o`dd", 3, "varchar", {}, {}},
+                     {name, 4, row.type, {}, {}}},
+                    {{"id", 1, false}, {"sum", 2, true}, {name, 4, false}});
     ASSERT_FALSE(plan.ok());
     EXPECT_EQ(plan.error().id(), ErrorId::kColumnNotReadable);
     EXPECT_EQ(plan.error().Fact("column"), name);
     EXPECT_TRUE(plan.error().Fact(row.fact).has_value());
+    EXPECT_EQ(plan.error().Fact("set_columns"), "`id` INT, `o``dd` STRING");
   }
   EXPECT_FALSE(PlanColumns(instance, {}, {}).ok());
 }

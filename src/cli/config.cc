@@ -106,7 +106,17 @@ class Parser {
   }
 
   Status ReadSettings(const toml::table& table, StreamSettings& settings) {
+    std::map<std::string, std::string> spelled;  // By lower-case name.
     for (const auto& [key, node] : table) {
+      const auto [first, is_new] =
+          spelled.emplace(LowerAscii(key.str()), std::string(key.str()));
+      if (!is_new) {
+        return Error(ErrorId::kOptionsClash)
+            .With("file", file_name_)
+            .With("line", std::to_string(node.source().begin.line))
+            .With("options", first->second + ", " + std::string(key.str()))
+            .With("reason", "they differ only in case");
+      }
       const bool is_password = EqualsIgnoringAsciiCase(key.str(), "password");
       if (is_password || EqualsIgnoringAsciiCase(key.str(), "accessToken")) {
         TRY_ASSIGN(Secret secret, ReadSecret(key.str(), node));
@@ -114,6 +124,11 @@ class Parser {
         continue;
       }
       TRY_ASSIGN(std::string value, ReadValue(key.str(), node));
+      constexpr std::string_view kFile = "file:";
+      if (EqualsIgnoringAsciiCase(key.str(), "tokenProvider") &&
+          value.starts_with(kFile)) {
+        value = std::string(kFile) + Absolute(value.substr(kFile.size()), base_dir_);
+      }
       std::erase_if(settings.options, [&](const auto& option) {
         return EqualsIgnoringAsciiCase(option.first, key.str());
       });

@@ -84,6 +84,8 @@ TEST(Config, EachFaultNamesItsPlace) {
       {"no stream", "[source]\n", ErrorId::kOptionMissing, "[[stream]]"},
       {"a stream that is no array", "[stream]\n", ErrorId::kConfigUnreadable,
        "[[stream]]"},
+      {"one name in two spellings", "[source]\nuser=\"a\"\nUSER=\"b\"\n[[stream]]\n",
+       ErrorId::kOptionsClash, "options=USER, user"},
       {"an unknown section", "[sourc]\n", ErrorId::kOptionUnknown, "nearest=source"},
       {"a list for a value", "[[stream]]\ncolumns=[1]\n", ErrorId::kOptionInvalid,
        "option=columns"},

@@ -84,8 +84,10 @@ CLI::App* AddDemo(CLI::App* app, DemoArguments* arguments) {
       "the middle");
   command->add_option("--dir", arguments->dir,
                       "an empty or new folder for the lake and the state");
-  command->add_option("--transactions", arguments->transaction_count,
-                      "how many transactions the shop's writer makes");
+  command
+      ->add_option("--transactions", arguments->transaction_count,
+                   "how many transactions the shop's writer makes")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000}));
   command->add_flag("--hold", arguments->hold,
                     "at the end go on serving the shop until standard input ends");
   return command;

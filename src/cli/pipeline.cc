@@ -26,7 +26,7 @@ namespace {
 
 struct Prepared {
   runtime::StreamConfig config;
-  sqlserver::ConnectOptions connect;
+  runtime::Connection connect;
 };
 
 std::string FolderOf(const std::string& file) {
@@ -35,24 +35,25 @@ std::string FolderOf(const std::string& file) {
 }
 
 Result<Prepared> PrepareStream(const PipelineFile& file, const StreamSettings& settings,
-                               const PipelineArguments& arguments, Output& output) {
+                               const PipelineArguments& arguments, Output& output,
+                               Clock& clock) {
   TRY_ASSIGN(runtime::ParsedOptions parsed,
              runtime::ParseStreamOptions(settings.options, file.catalog));
-  for (const auto& [name, nearest] : parsed.unknown) {
-    output.Warning(
-        parsed.config.app_id,
-        fmt::format("{} is not a known option and is ignored{}", name,
-                    nearest.empty() ? "" : "; did you mean " + nearest + "?"));
+  if (!parsed.unknown.empty()) {
+    output.Warning(parsed.config.app_id,
+                   fmt::format("unknown options are ignored: {} (docs/options.md)",
+                               fmt::join(parsed.unknown, ", ")));
   }
-  TRY_ASSIGN(sqlserver::ConnectOptions connect,
+  TRY_ASSIGN(runtime::Connection connect,
              runtime::ParseConnection(settings.options, settings.password,
-                                      settings.access_token));
+                                      settings.access_token, clock));
   Prepared prepared{std::move(parsed.config), std::move(connect)};
   runtime::StreamConfig& config = prepared.config;
   const std::string base = FolderOf(arguments.file);
   config.target_location = Absolute(config.target_location, base);
   config.facts_location = Absolute(config.facts_location, base);
   config.checkpoint = Absolute(config.checkpoint, base);
+  TRY(runtime::CheckLocations(config));
   if (arguments.trigger) {
     TRY_ASSIGN(config.trigger, runtime::ParseTrigger(*arguments.trigger));
   }
@@ -86,7 +87,7 @@ Status CheckDistinct(const std::vector<Prepared>& streams) {
 }
 
 Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments,
-                                      Output& output) {
+                                      Output& output, Clock& clock) {
   const Surroundings surroundings = RealSurroundings();
   const auto text = surroundings.read_file(arguments.file);
   if (!text.ok()) {
@@ -99,8 +100,10 @@ Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments,
   for (const std::string& warning : file.warnings) output.Warning("", warning);
   std::vector<Prepared> prepared;
   for (const StreamSettings& settings : file.streams) {
-    TRY_ASSIGN(Prepared stream, PrepareStream(file, settings, arguments, output));
-    if (stream.connect.trust_server_certificate) {
+    TRY_ASSIGN(Prepared stream,
+               PrepareStream(file, settings, arguments, output, clock));
+    if (stream.connect.options.trust_server_certificate &&
+        stream.connect.options.encrypt != sqlserver::Encrypt::kStrict) {
       output.Warning(stream.config.app_id,
                      "TrustServerCertificate is on: the server's certificate is not "
                      "verified");
@@ -154,7 +157,7 @@ class StopSignals {
 int RunPipeline(const PipelineArguments& arguments) {
   SystemClock clock;
   Output output(arguments.log, clock);
-  auto prepared = Prepare(arguments, output);
+  auto prepared = Prepare(arguments, output, clock);
   if (!prepared.ok()) {
     output.Failure("", prepared.error());
     return ExitCodeOf(prepared.error());
@@ -168,8 +171,8 @@ int RunPipeline(const PipelineArguments& arguments) {
   for (std::size_t i = 0; i < streams.size(); ++i) {
     const Prepared& from = prepared.value()[i];
     Running& to = streams[i];
-    to.sessions =
-        std::make_unique<runtime::ServerSessions>(from.connect, dialer, clock);
+    to.sessions = std::make_unique<runtime::ServerSessions>(
+        from.connect.options, dialer, clock, from.connect.tokens);
     to.progress = std::make_unique<Progress>(from.config.app_id, output, clock);
     const runtime::StreamParts parts{
         .sessions = to.sessions.get(),
@@ -243,7 +246,7 @@ void ShowReport(const runtime::StreamConfig& config, const runtime::CheckReport&
 int CheckPipeline(const PipelineArguments& arguments) {
   SystemClock clock;
   Output output(arguments.log, clock);
-  auto prepared = Prepare(arguments, output);
+  auto prepared = Prepare(arguments, output, clock);
   if (!prepared.ok()) {
     output.Failure("", prepared.error());
     return ExitCodeOf(prepared.error());
@@ -252,7 +255,8 @@ int CheckPipeline(const PipelineArguments& arguments) {
   lake::DeltaLake lake;
   int exit_code = 0;
   for (const Prepared& stream : prepared.value()) {
-    runtime::ServerSessions sessions(stream.connect, dialer, clock);
+    runtime::ServerSessions sessions(stream.connect.options, dialer, clock,
+                                     stream.connect.tokens);
     Progress progress(stream.config.app_id, output, clock);
     const auto report = runtime::CheckStream(
         stream.config,

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace mssql_cdc::cli {
 namespace {
 
@@ -12,6 +14,17 @@ Field Number(std::string name, std::int64_t value) {
 }
 Field Number(std::string name, const std::optional<double>& value) {
   return {std::move(name), value ? fmt::format("{}", *value) : "null", false};
+}
+
+std::int64_t RowsPerSecond(const runtime::SnapshotProgress& progress) {
+  return progress.row_count * 1000 / std::max<std::int64_t>(1, progress.elapsed_ms);
+}
+
+// All ranges are read at once, so the count says something only once one is through.
+std::string RangesText(const runtime::SnapshotProgress& progress) {
+  if (progress.range_done_count == 0) return "";
+  return fmt::format(", {} of {} ranges done", progress.range_done_count,
+                     progress.range_count);
 }
 
 std::string At(const std::string& lsn, const std::string& commit_ts) {
@@ -36,10 +49,9 @@ void Progress::OnSnapshotProgress(const runtime::SnapshotProgress& progress) {
   }
   output_.Event(
       name_, "snapshot_progress",
-      fmt::format("snapshot: {} rows, {}, {} of {} ranges, {}",
-                  Grouped(progress.row_count), SizeText(progress.size_bytes),
-                  progress.range_done_count, progress.range_count,
-                  Duration(progress.elapsed_ms)),
+      fmt::format("snapshot: {} rows, {}, {} rows/s, {}{}", Grouped(progress.row_count),
+                  SizeText(progress.size_bytes), Grouped(RowsPerSecond(progress)),
+                  Duration(progress.elapsed_ms), RangesText(progress)),
       {Number("rows", progress.row_count), Number("bytes", progress.size_bytes),
        Number("ranges_done", progress.range_done_count),
        Number("ranges", progress.range_count),
@@ -110,6 +122,18 @@ void Progress::OnIdle(const runtime::IdleSummary& summary) {
   output_.Event(name_, "idle",
                 fmt::format("up to date at {}", At(summary.lsn, summary.commit_ts)),
                 {Field{"lsn", summary.lsn}, Field{"commit_ts", summary.commit_ts}});
+}
+
+void Progress::OnRunDone(const runtime::RunSummary& summary) {
+  const std::string at = At(summary.lsn, summary.commit_ts);
+  output_.Event(
+      name_, "run_done",
+      summary.batch_count == 0
+          ? fmt::format("nothing new: up to date at {}", at)
+          : fmt::format("done: {} batch{}, up to date at {}", summary.batch_count,
+                        summary.batch_count == 1 ? "" : "es", at),
+      {Number("batches", summary.batch_count), Field{"lsn", summary.lsn},
+       Field{"commit_ts", summary.commit_ts}});
 }
 
 void Progress::OnWarning(const std::string& text) { output_.Warning(name_, text); }

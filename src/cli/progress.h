@@ -21,6 +21,7 @@ class Progress final : public runtime::StreamObserver {
   void OnSnapshotDone(const runtime::SnapshotSummary& summary) override;
   void OnBatchDone(const runtime::BatchSummary& summary) override;
   void OnIdle(const runtime::IdleSummary& summary) override;
+  void OnRunDone(const runtime::RunSummary& summary) override;
   void OnWarning(const std::string& text) override;
   void OnRetry(const Error& error, std::int64_t attempt, std::int64_t wait_ms) override;
 

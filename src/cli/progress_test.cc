@@ -20,6 +20,38 @@ TEST(Progress, AQuietPositionIsToldOnceAndAShortWaitNotAtAll) {
             "orders: up to date at 0x0A\norders: up to date at 0x0B (2026-01-01)\n");
 }
 
+TEST(Progress, ARunThatEndsSaysWhatItDid) {
+  ManualClock clock(0);
+  Output output(LogForm::kText, clock);
+  Progress progress("orders", output, clock);
+  testing::internal::CaptureStdout();
+  progress.OnRunDone({.lsn = "0x0A", .commit_ts = "2026-01-01", .batch_count = 0});
+  progress.OnRunDone({.lsn = "0x0A", .commit_ts = "", .batch_count = 1});
+  progress.OnRunDone({.lsn = "0x0B", .commit_ts = "", .batch_count = 2});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "orders: nothing new: up to date at 0x0A (2026-01-01)\n"
+            "orders: done: 1 batch, up to date at 0x0A\n"
+            "orders: done: 2 batches, up to date at 0x0B\n");
+}
+
+TEST(Progress, RangesAreCountedOnceOneIsThrough) {
+  ManualClock clock(5'000'000'000);
+  Output output(LogForm::kText, clock);
+  Progress progress("orders", output, clock);
+  testing::internal::CaptureStdout();
+  runtime::SnapshotProgress so_far{
+      .row_count = 3000, .size_bytes = 9000, .range_count = 4, .elapsed_ms = 2000};
+  clock.AdvanceMs(2000);
+  progress.OnSnapshotProgress(so_far);
+  so_far.range_done_count = 1;
+  clock.AdvanceMs(2000);
+  progress.OnSnapshotProgress(so_far);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "orders: snapshot: 3,000 rows, 9.0 kB, 1,500 rows/s, 2.0 s\n"
+            "orders: snapshot: 3,000 rows, 9.0 kB, 1,500 rows/s, 2.0 s, 1 of 4 ranges "
+            "done\n");
+}
+
 TEST(Progress, SnapshotProgressIsToldOnceASecond) {
   ManualClock clock(0);
   Output output(LogForm::kText, clock);

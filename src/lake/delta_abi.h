@@ -22,6 +22,7 @@ enum MssqlCdcDeltaCode : int32_t {
   MSSQL_CDC_DELTA_SOURCE = 6,           // The caller's stream reported a failure.
   MSSQL_CDC_DELTA_CANCELLED = 7,        // Another source of the append failed.
   MSSQL_CDC_DELTA_INTERNAL = 8,         // A panic, or a call against the contract.
+  MSSQL_CDC_DELTA_REFUSED = 9,          // The storage: no right, no folder, read-only.
 };
 
 // One location, with what was learned about it cached. One thread at a time, but for

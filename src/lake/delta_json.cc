@@ -64,6 +64,8 @@ ErrorId IdOf(std::int32_t code) {
       return ErrorId::kLakeConflict;
     case MSSQL_CDC_DELTA_UNREACHABLE:
       return ErrorId::kLakeUnreachable;
+    case MSSQL_CDC_DELTA_REFUSED:
+      return ErrorId::kLakeRefused;
     case MSSQL_CDC_DELTA_UNSUPPORTED:
       return ErrorId::kLakeTableUnsupported;
     case MSSQL_CDC_DELTA_SCHEMA_MISMATCH:

@@ -68,7 +68,7 @@ Status CheckCertificateFile(const std::string& path) {
       file ? PEM_read_bio_X509(file.get(), nullptr, nullptr, nullptr) : nullptr);
   ERR_clear_error();
   if (first) return Unit{};
-  return Error(ErrorId::kFileFailed)
+  return Error(ErrorId::kFileRefused)
       .With("file", path)
       .With("reason", file ? "no PEM certificate in it" : "cannot be opened");
 }

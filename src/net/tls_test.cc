@@ -136,7 +136,7 @@ TEST(Tls, AFileThatIsNoCertificateIsNamed) {
       (pinned ? options.pinned_certificate_file : options.ca_file) = path;
       const auto connected = Connect(server, options);
       ASSERT_FALSE(connected.ok());
-      EXPECT_EQ(connected.error().id(), ErrorId::kFileFailed);
+      EXPECT_EQ(connected.error().id(), ErrorId::kFileRefused);
       EXPECT_EQ(connected.error().Fact("file"), path);
     }
   }

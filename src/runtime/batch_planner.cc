@@ -129,6 +129,7 @@ Status BatchPlanner::PlanReads(sqlserver::Session& session, PlannedBatch& planne
   facts.memory = memory_;
   facts.clock = source.clock;
   facts.fields = source.fields();
+  facts.fields_are_declared = !source.declared.empty();
   facts.policy = context_.config.schema_change_policy;
   facts.fail_on_data_loss = context_.config.fail_on_data_loss;
   TRY_ASSIGN(cdc::ReadPlan plan, cdc::PlanReads(facts));

@@ -223,7 +223,8 @@ Result<BatchOutcome> BatchWriter::ReadAndAppend(BatchTask& task,
     std::vector<std::unique_ptr<columns::BatchReader>> sources;
     for (std::size_t i = 0; i < reads.size(); ++i) {
       reads[i].plan = PlanRange(task, task.ranges[i]);
-      sources.push_back(ReadRange(context_, reads[i], i == 0 ? &session : nullptr));
+      sources.push_back(context_.AsWritten(
+          ReadRange(context_, reads[i], i == 0 ? &session : nullptr)));
     }
     Status noted = Unit{};
     lake::AppendSpec spec;

@@ -235,11 +235,11 @@ Result<cdc::Offset> TakeWholeSnapshot(RunContext& context) {
                               run.stamp,
                               settings,
                               context.Limits(range_count)};
-    sources.push_back(std::make_unique<reader::SnapshotReader>(
+    sources.push_back(context.AsWritten(std::make_unique<reader::SnapshotReader>(
         std::move(plan), LendFrom(context.pool), context.stop,
         [&progress](std::int64_t rows, std::int64_t bytes) {
           progress.Add(rows, bytes);
-        }));
+        })));
   }
   lake::AppendSpec spec;
   spec.merge_schema = true;

@@ -2,6 +2,7 @@
 
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_notes.h"
+#include "runtime/files.h"
 #include "runtime/source.h"
 #include "runtime/stream.h"
 
@@ -28,12 +29,36 @@ void DescribeSource(const Source& source, bool command_id, CheckReport& report) 
   report.source_table =
       source.instance.source_schema + "." + source.instance.source_table;
   report.key_columns = source.instance.key_columns;
-  for (const columns::Field& field : source.fields()) {
+  for (const columns::Field& field : source.target_fields()) {
     report.columns.emplace_back(field.name, columns::DeltaTypeName(field.type));
   }
   report.computed_columns = source.columns.computed;
   report.command_id = command_id;
   report.clock = source.clock.Text();
+}
+
+// Whether the folder of a table on this machine can be written to or made.
+Status CheckTable(lake::Lake& lake, const std::string& location,
+                  std::optional<std::int64_t>& version) {
+  TRY_ASSIGN(const std::optional<lake::TableState> table, lake.State(location));
+  if (table) version = table->version;
+  constexpr std::string_view kFileUrl = "file://";
+  std::string folder = location;
+  if (folder.starts_with(kFileUrl)) folder.erase(0, kFileUrl.size());
+  if (folder.find("://") != std::string::npos) return Unit{};
+  TRY(CheckWritable(folder));
+  return CheckWritable(folder + "/_delta_log");
+}
+
+Status CheckPlaces(const StreamConfig& config, lake::Lake& lake, CheckReport& report) {
+  TRY(CheckTable(lake, config.target_location, report.target_version));
+  if (config.facts_table) {
+    std::optional<std::int64_t> facts_version;
+    TRY(CheckTable(lake, config.facts_location, facts_version));
+  }
+  TRY(CheckWritable(config.checkpoint));
+  TRY(CheckWritable(config.checkpoint + "/offsets"));
+  return CheckWritable(config.checkpoint + "/commits");
 }
 
 }  // namespace
@@ -59,9 +84,7 @@ Result<CheckReport> CheckStream(const StreamConfig& config, const StreamParts& p
   if (source.oldest().start_lsn) report.min_lsn = source.oldest().start_lsn->Text();
   if (answer.server_max) report.max_lsn = answer.server_max->lsn.Text();
   if (state.position()) report.position = position.lsn.Text();
-  TRY_ASSIGN(const std::optional<lake::TableState> target,
-             parts.lake->State(config.target_location));
-  if (target) report.target_version = target->version;
+  TRY(CheckPlaces(config, *parts.lake, report));
   report.intention = IntentionOf(config, state);
   return report;
 }

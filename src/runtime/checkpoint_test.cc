@@ -229,8 +229,13 @@ TEST_F(CheckpointTest, FilesThatCannotBeWrittenAreErrors) {
   const std::string below_a_file = directory_ + "/a-file/checkpoint";
   const Result<Checkpoint> opened = Checkpoint::Open(below_a_file);
   ASSERT_FALSE(opened.ok());
-  EXPECT_EQ(opened.error().id(), ErrorId::kFileFailed);
+  EXPECT_EQ(opened.error().id(), ErrorId::kFileRefused);
   EXPECT_FALSE(ReplaceFile(directory_ + "/missing/name", "x").ok());
+  EXPECT_TRUE(CheckWritable(directory_ + "/new/folder").ok());
+  const Status refused = CheckWritable(below_a_file);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().id(), ErrorId::kFileRefused);
+  EXPECT_EQ(refused.error().Fact("path"), directory_ + "/a-file");
 }
 
 }  // namespace

@@ -19,8 +19,17 @@
 namespace mssql_cdc::runtime {
 namespace {
 
+// What stays wrong until somebody changes the path, its rights or the file system.
+bool IsLasting(int number) {
+  for (const int lasting : {EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, ELOOP,
+                            ENAMETOOLONG, EINVAL, EFBIG}) {
+    if (number == lasting) return true;
+  }
+  return false;
+}
+
 Error Failed(const std::string& path, const char* operation, int number) {
-  return Error(ErrorId::kFileFailed)
+  return Error(IsLasting(number) ? ErrorId::kFileRefused : ErrorId::kFileFailed)
       .With("path", path)
       .With("operation", operation)
       .With("cause", std::strerror(number));
@@ -122,6 +131,22 @@ Status MakeDirectories(const std::string& path) {
     return Failed(path, "mkdir", errno);
   }
   return SyncDirectory(parent);
+}
+
+Status CheckWritable(const std::string& directory) {
+  std::string there = directory.empty() ? "." : directory;
+  struct stat status{};
+  while (::stat(there.c_str(), &status) != 0) {
+    if (errno != ENOENT && errno != ENOTDIR) return Failed(there, "stat", errno);
+    const std::string parent = ParentOf(there);
+    if (parent == there) return Failed(there, "stat", ENOENT);
+    there = parent;
+  }
+  if (!S_ISDIR(status.st_mode)) return Failed(there, "mkdir", ENOTDIR);
+  if (::faccessat(AT_FDCWD, there.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
+    return Failed(there, "write", errno);
+  }
+  return Unit{};
 }
 
 Result<std::optional<std::string>> ReadFileIfThere(const std::string& path) {

@@ -1,5 +1,9 @@
 // Files that survive a kill at any moment: written whole or not at all, and on the disk
 // when the call returns.
+//
+// FileFailed (facts path, operation, cause) is what may go away by itself; FileRefused
+// is a path or right that somebody must change. Both are meant where Errors says
+// FileFailed.
 
 #pragma once
 
@@ -13,8 +17,12 @@
 
 namespace mssql_cdc::runtime {
 
-// Creates `path` and its missing parents. Errors: FileFailed (facts path, cause).
+// Creates `path` and its missing parents. Errors: FileFailed.
 Status MakeDirectories(const std::string& path);
+
+// Whether files can be made in `directory`, or the directory itself where it is not
+// there. Writes nothing. Errors: FileFailed.
+Status CheckWritable(const std::string& directory);
 
 // The content, or nullopt if there is no such file. Errors: FileFailed.
 Result<std::optional<std::string>> ReadFileIfThere(const std::string& path);

@@ -1,6 +1,9 @@
 #include "runtime/run_context.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "reader/cast_reader.h"
 
 namespace mssql_cdc::runtime {
 
@@ -13,6 +16,13 @@ sqlserver::BatchLimits RunContext::Limits(std::int64_t reader_count) const {
       std::min(limits.size_bytes_max,
                kAllReadersSizeBytes / static_cast<std::size_t>(reader_count));
   return limits;
+}
+
+std::unique_ptr<columns::BatchReader> RunContext::AsWritten(
+    std::unique_ptr<columns::BatchReader> read) const {
+  if (source.declared.empty()) return read;
+  return std::make_unique<reader::CastReader>(std::move(read), source.instance.name,
+                                              source.declared);
 }
 
 }  // namespace mssql_cdc::runtime

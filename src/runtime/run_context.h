@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <string>
 
 #include "base/clock.h"
@@ -27,6 +28,9 @@ struct RunContext {
 
   // Rows and bytes of one batch, for `reader_count` readers at a time.
   sqlserver::BatchLimits Limits(std::int64_t reader_count) const;
+  // `read` in the columns that are written, where those are other ones.
+  std::unique_ptr<columns::BatchReader> AsWritten(
+      std::unique_ptr<columns::BatchReader> read) const;
 };
 
 }  // namespace mssql_cdc::runtime

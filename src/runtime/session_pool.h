@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "net/transport.h"
+#include "runtime/token_source.h"
 #include "sqlserver/session.h"
 
 namespace mssql_cdc::runtime {
@@ -25,18 +26,27 @@ class SessionSource {
   virtual Result<std::unique_ptr<sqlserver::Session>> Open() = 0;
 };
 
-// Opens sessions with one set of connection options.
+// Opens sessions with one set of connection options, each with a token of its own where
+// one is needed.
 class ServerSessions final : public SessionSource {
  public:
   // Borrows `dialer` and `clock`.
-  ServerSessions(sqlserver::ConnectOptions options, net::Dialer& dialer, Clock& clock)
-      : options_(std::move(options)), dialer_(dialer), clock_(clock) {}
+  ServerSessions(sqlserver::ConnectOptions options, net::Dialer& dialer, Clock& clock,
+                 std::shared_ptr<TokenSource> tokens = nullptr)
+      : options_(std::move(options)),
+        tokens_(std::move(tokens)),
+        dialer_(dialer),
+        clock_(clock) {}
   Result<std::unique_ptr<sqlserver::Session>> Open() override {
-    return sqlserver::Session::Open(options_, dialer_, clock_);
+    if (!tokens_) return sqlserver::Session::Open(options_, dialer_, clock_);
+    sqlserver::ConnectOptions options = options_;
+    TRY_ASSIGN(options.access_token, tokens_->Get(options.connect_timeout_ms));
+    return sqlserver::Session::Open(options, dialer_, clock_);
   }
 
  private:
   sqlserver::ConnectOptions options_;
+  std::shared_ptr<TokenSource> tokens_;
   net::Dialer& dialer_;
   Clock& clock_;
 };

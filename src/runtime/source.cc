@@ -6,7 +6,9 @@
 #include "base/case_fold.h"
 #include "base/text.h"
 #include "cdc/cells.h"
+#include "cdc/declared_columns.h"
 #include "cdc/snapshot_plan.h"
+#include "cdc/spark_ddl.h"
 #include "runtime/ask.h"
 #include "sqlserver/statements.h"
 
@@ -201,7 +203,15 @@ Result<Source> AskSource(Session& session, const StreamConfig& config,
     source.instances.push_back({std::move(answered.columns), {}, true});
   }
   NoteNames(config, source);
-  TRY_ASSIGN(source.columns, cdc::UniteColumns(columns, live));
+  if (config.columns.empty()) {
+    TRY_ASSIGN(source.columns, cdc::UniteColumns(columns, live));
+  } else {
+    TRY_ASSIGN(const std::vector<columns::Field> declared,
+               cdc::ParseColumnsOption(config.columns));
+    TRY_ASSIGN(cdc::DeclaredPlan plan, cdc::PlanDeclared(declared, columns, live));
+    source.columns = std::move(plan.plan);
+    source.declared = std::move(plan.written);
+  }
   source.range_key = RangeKey(source.instance, source.columns);
 
   TRY_ASSIGN(source.clock, AskClock(session, config.source_time_zone));

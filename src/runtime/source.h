@@ -38,7 +38,15 @@ struct Source {
   // has.
   std::optional<std::string> range_key;
 
+  // What option columns declares, one for each of `columns`; empty without it.
+  std::vector<columns::Field> declared;
+
+  // As they are read.
   std::vector<columns::Field> fields() const;
+  // As they are written.
+  std::vector<columns::Field> target_fields() const {
+    return declared.empty() ? fields() : declared;
+  }
   const cdc::CaptureInstance& oldest() const {
     return instances.front().columns.instance;
   }

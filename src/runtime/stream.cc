@@ -71,6 +71,7 @@ class StreamImpl final : public Stream {
   Status RunBatch(const PlannedBatch& planned, std::int64_t begin_ns);
   void ReportBatch(const BatchTask& task, const BatchOutcome& outcome,
                    std::int64_t begin_ns);
+  void ReportEnd();
   void Idle(std::int64_t wait_ms);
   void SleepMs(std::int64_t duration_ms);
 
@@ -96,6 +97,7 @@ class StreamImpl final : public Stream {
   bool prepared_ = false;
   std::optional<cdc::Offset> frozen_end_;
   std::int64_t idle_wait_ms_ = 0;
+  std::int64_t batch_count_ = 0;
 };
 
 Status StreamImpl::Run() {
@@ -130,7 +132,8 @@ Status StreamImpl::KnowSource() {
     planner_.Warn(std::move(text));
   };
   for (const std::string& name : context_.source.columns.computed) {
-    warn("column " + name + " is computed and left out");
+    warn("column " + name + " is computed and " +
+         (context_.source.declared.empty() ? "left out" : "NULL in every row"));
   }
   if (context_.source.clock_is_assumed) {
     warn("the server's time zone is not known; its current offset (" +
@@ -143,6 +146,7 @@ Status StreamImpl::KnowSource() {
 // Where the target's type holds all values of the source's, as after a column was
 // narrowed, the rows are written in it.
 Status StreamImpl::AdoptTargetTypes() {
+  if (!context_.source.declared.empty()) return Unit{};  // The types are the user's.
   TRY_ASSIGN(const std::optional<lake::TableState> target,
              context_.lake.State(config_.target_location));
   if (!target) return Unit{};
@@ -159,9 +163,9 @@ Status StreamImpl::Prepare() {
   TRY(Connect());
   lake::Lake& lake = context_.lake;
   TRY(CheckTargetIsThere());
-  TRY(EnsureTable(
-      lake, config_.target_location, pipeline::TableKind::kBronze,
-      pipeline::BronzeTable(context_.source.fields(), config_.include_command_id)));
+  TRY(EnsureTable(lake, config_.target_location, pipeline::TableKind::kBronze,
+                  pipeline::BronzeTable(context_.source.target_fields(),
+                                        config_.include_command_id)));
   if (config_.facts_table) {
     TRY(EnsureTable(lake, config_.facts_location, pipeline::TableKind::kFacts,
                     pipeline::FactsTable()));
@@ -219,13 +223,17 @@ Status StreamImpl::Loop() {
                WithRetries<StepResult>([this] { return Step(); }));
     switch (result) {
       case StepResult::kEnd:
+        ReportEnd();
         return Unit{};
       case StepResult::kReplayedBatch:
         idle_wait_ms_ = 0;
         break;  // What the last run began does not count as this run's batch.
       case StepResult::kBatch:
         idle_wait_ms_ = 0;
-        if (config_.trigger.kind == Trigger::Kind::kOnce) return Unit{};
+        if (config_.trigger.kind == Trigger::Kind::kOnce) {
+          ReportEnd();
+          return Unit{};
+        }
         break;
       case StepResult::kIdle:
         if (config_.trigger.kind == Trigger::Kind::kInterval) break;
@@ -302,7 +310,14 @@ void StreamImpl::ReportBatch(const BatchTask& task, const BatchOutcome& outcome,
   summary.ingestion_lag_seconds = facts.ingestion_lag_seconds;
   summary.retention_headroom_hours = facts.retention_headroom_hours;
   summary.target_version = outcome.target_version;
+  ++batch_count_;
   observer_.OnBatchDone(summary);
+}
+
+void StreamImpl::ReportEnd() {
+  const cdc::Offset position = *checkpoint_.state().position();
+  observer_.OnRunDone(
+      {position.lsn.Text(), cdc::CommitText(position.commit_us), batch_count_});
 }
 
 void StreamImpl::Idle(std::int64_t wait_ms) {

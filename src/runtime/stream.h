@@ -64,6 +64,13 @@ struct IdleSummary {
   std::string stall = {};
 };
 
+// How a run ended that ends by itself.
+struct RunSummary {
+  std::string lsn;  // Everything up to here is in the target.
+  std::string commit_ts;
+  std::int64_t batch_count = 0;
+};
+
 // Hears what a stream does. Calls come from the thread that runs the stream, but for
 // OnSnapshotProgress, which also comes from threads that read. Must not call back.
 class StreamObserver {
@@ -74,6 +81,7 @@ class StreamObserver {
   virtual void OnSnapshotDone(const SnapshotSummary& summary) { (void)summary; }
   virtual void OnBatchDone(const BatchSummary& summary) { (void)summary; }
   virtual void OnIdle(const IdleSummary& summary) { (void)summary; }
+  virtual void OnRunDone(const RunSummary& summary) { (void)summary; }
   virtual void OnWarning(const std::string& text) { (void)text; }
   // A step failed and is tried again after wait_ms.
   virtual void OnRetry(const Error& error, std::int64_t attempt, std::int64_t wait_ms) {

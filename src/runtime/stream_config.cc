@@ -1,43 +1,17 @@
 #include "runtime/stream_config.h"
 
 #include <algorithm>
-#include <functional>
+#include <filesystem>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include "base/text.h"
-#include "cdc/capture_instance.h"
-#include "cdc/lsn.h"
+#include "cdc/option_table.h"
+#include "cdc/option_values.h"
 
 namespace mssql_cdc::runtime {
 namespace {
-
-Error Invalid(std::string_view option, std::string_view value, std::string allowed) {
-  return Error(ErrorId::kOptionInvalid)
-      .With("option", std::string(option))
-      .With("value", std::string(value.substr(0, 100)))
-      .With("allowed", std::move(allowed));
-}
-
-Result<std::int64_t> ParseNumber(std::string_view option, std::string_view text,
-                                 std::int64_t min) {
-  const std::optional<std::int64_t> number = ParseInt64(Trim(text));
-  if (!number || *number < min) {
-    return Invalid(option, text, "an integer from " + std::to_string(min));
-  }
-  return *number;
-}
-
-Result<bool> ParseBool(std::string_view option, std::string_view text) {
-  const std::string value = LowerAscii(Trim(text));
-  for (const char* yes : {"true", "1", "yes", "y"}) {
-    if (value == yes) return true;
-  }
-  for (const char* no : {"false", "0", "no", "n"}) {
-    if (value == no) return false;
-  }
-  return Invalid(option, text, "true or false");
-}
 
 bool IsPath(std::string_view reference) {
   return reference.find_first_of("/:") != std::string_view::npos;
@@ -68,13 +42,13 @@ Status SetText(StreamConfig& config, std::string_view, const std::string& text) 
 }
 template <auto kMember>
 Status SetBool(StreamConfig& config, std::string_view option, const std::string& text) {
-  TRY_ASSIGN(config.*kMember, ParseBool(option, text));
+  TRY_ASSIGN(config.*kMember, cdc::ParseBoolOption(option, text));
   return Unit{};
 }
 template <auto kMember, std::int64_t kMin>
 Status SetNumber(StreamConfig& config, std::string_view option,
                  const std::string& text) {
-  TRY_ASSIGN(config.*kMember, ParseNumber(option, text, kMin));
+  TRY_ASSIGN(config.*kMember, cdc::ParseIntegerOption(option, text, kMin));
   return Unit{};
 }
 
@@ -83,101 +57,48 @@ Status SetTrigger(StreamConfig& config, std::string_view, const std::string& tex
   return Unit{};
 }
 
-Status SetPartitions(StreamConfig& config, std::string_view option,
-                     const std::string& text) {
-  if (EqualsIgnoringAsciiCase(Trim(text), "auto")) return Unit{};
-  TRY_ASSIGN(config.num_partitions, ParseNumber(option, text, 1));
-  return Unit{};
+// Of a parameter that only its default is carried out for.
+Status OnlyDefault(StreamConfig&, std::string_view option, const std::string& text) {
+  const cdc::OptionRow* row = cdc::FindOption(option);
+  if (EqualsIgnoringAsciiCase(Trim(text), row->default_value)) return Unit{};
+  return cdc::OptionRefused(option, text);
 }
 
-Status SetStart(StreamConfig& config, std::string_view option,
-                const std::string& text) {
-  const std::string value = LowerAscii(Trim(text));
-  if (value.empty()) return Unit{};
-  if (value == "earliest" || value == "latest") {
-    config.starting_lsn = value;
-    return Unit{};
-  }
-  const Result<cdc::Lsn> lsn = cdc::Lsn::Parse(value);
-  if (!lsn.ok()) return Invalid(option, text, "earliest, latest or an LSN");
-  config.starting_lsn = lsn.value().Text();
-  return Unit{};
-}
-
-Status SetIsolation(StreamConfig& config, std::string_view option,
-                    const std::string& text) {
-  const std::string value = LowerAscii(Trim(text));
-  if (value == "readcommitted") {
-    config.isolation_level = IsolationLevel::kReadCommitted;
-  } else if (value == "snapshot") {
-    config.isolation_level = IsolationLevel::kSnapshot;
-  } else {
-    return Invalid(option, text, "readCommitted or snapshot");
-  }
-  return Unit{};
-}
-
-Status SetPolicy(StreamConfig& config, std::string_view option,
-                 const std::string& text) {
-  const std::string value = LowerAscii(Trim(text));
-  if (value == "classify") {
-    config.schema_change_policy = cdc::SchemaChangePolicy::kClassify;
-  } else if (value == "fail") {
-    config.schema_change_policy = cdc::SchemaChangePolicy::kFail;
-  } else {
-    return Invalid(option, text, "classify or fail");
-  }
-  return Unit{};
-}
-
-Status Ignore(StreamConfig&, std::string_view, const std::string&) { return Unit{}; }
-
-struct OptionRow {
+struct ParameterRow {
   std::string_view name;
   Setter set;
 };
 
-constexpr OptionRow kOptions[] = {
-    {"captureInstance", SetText<&StreamConfig::capture_instance>},
+constexpr ParameterRow kParameters[] = {
     {"target", SetText<&StreamConfig::target>},
     {"app_id", SetText<&StreamConfig::app_id>},
     {"checkpoint", SetText<&StreamConfig::checkpoint>},
     {"facts_table", SetText<&StreamConfig::facts_table>},
     {"bootstrap", SetBool<&StreamConfig::bootstrap>},
+    {"on_data_loss", OnlyDefault},
+    {"snapshot", OnlyDefault},
+    {"snapshot_on_switch", OnlyDefault},
     {"trigger", SetTrigger},
-    {"startingLsn", SetStart},
-    {"maxCommitsPerBatch", SetNumber<&StreamConfig::max_commits_per_batch, 1>},
-    {"numPartitions", SetPartitions},
-    {"arrowBatchSize", SetNumber<&StreamConfig::arrow_batch_size, 1>},
-    {"includeCommandId", SetBool<&StreamConfig::include_command_id>},
-    {"sourceTimeZone", SetText<&StreamConfig::source_time_zone>},
-    {"lockTimeoutMs", SetNumber<&StreamConfig::lock_timeout_ms, 0>},
-    {"isolationLevel", SetIsolation},
-    {"failOnDataLoss", SetBool<&StreamConfig::fail_on_data_loss>},
-    {"schemaChangePolicy", SetPolicy},
     {"pollFirstMs", SetNumber<&StreamConfig::poll_first_ms, 1>},
     {"pollMaxMs", SetNumber<&StreamConfig::poll_max_ms, 1>},
     {"retries", SetNumber<&StreamConfig::retry_count_max, 0>},
-    // The connection's, which the caller reads.
-    {"connectionString", Ignore},
-    {"user", Ignore},
-    {"password", Ignore},
-    {"accessToken", Ignore},
-    {"connectTimeout", Ignore},
 };
 
 Status CheckComplete(const StreamConfig& config) {
   const std::pair<const char*, const std::string*> needed[] = {
-      {"captureInstance", &config.capture_instance},
       {"target", &config.target},
       {"app_id", &config.app_id},
       {"checkpoint", &config.checkpoint}};
   for (const auto& [name, value] : needed) {
     if (value->empty()) return Error(ErrorId::kOptionMissing).With("option", name);
   }
-  TRY(cdc::CheckInstanceName(config.capture_instance));
+  // It becomes part of names in two logs and of lines that people read.
+  const bool has_control = std::any_of(
+      config.app_id.begin(), config.app_id.end(),
+      [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; });
+  if (has_control) return cdc::OptionRefused("app_id", config.app_id);
   if (config.checkpoint.find("://") != std::string::npos) {
-    return Invalid("checkpoint", config.checkpoint, "a directory of this machine");
+    return cdc::OptionRefused("checkpoint", config.checkpoint);
   }
   if (config.poll_max_ms < config.poll_first_ms) {
     return Error(ErrorId::kOptionsClash)
@@ -187,7 +108,86 @@ Status CheckComplete(const StreamConfig& config) {
   return Unit{};
 }
 
+// What the local runtime does not carry out is refused by name, never left out.
+Status CheckCarriedOut(const StreamConfig& config) {
+  const auto refuse = [](std::string_view option, std::string reason) {
+    return Error(ErrorId::kOptionInvalid)
+        .With("option", std::string(option))
+        .With("reason", std::move(reason));
+  };
+  switch (config.backend) {
+    case cdc::Backend::kNative:
+      break;
+    case cdc::Backend::kFake:
+      return refuse("backend", "fake is not there yet");
+    case cdc::Backend::kMssqlPython:
+    case cdc::Backend::kArrowOdbc:
+      return refuse("backend",
+                    "mssql-python and arrow-odbc need the Python package; here it is "
+                    "native");
+  }
+  const std::pair<const char*, bool> by_hand[] = {
+      {"snapshotLsn", !config.snapshot_lsn.empty()},
+      {"snapshotChunks", !config.snapshot_chunks.empty()}};
+  for (const auto& [name, given] : by_hand) {
+    if (given) return refuse(name, "only for mssql_cdc_snapshot, on Spark");
+  }
+  return Unit{};
+}
+
+// The absolute path below `folder` that `path` is, "" for itself, nullopt if it is
+// elsewhere. Both without a trailing slash.
+std::optional<std::string> Below(const std::string& folder, const std::string& path) {
+  if (path == folder) return "";
+  if (!path.starts_with(folder + "/")) return std::nullopt;
+  return path.substr(folder.size() + 1);
+}
+
+std::string Normal(const std::string& location) {
+  if (location.find("://") != std::string::npos) return location;
+  std::error_code failed;
+  const std::filesystem::path real =
+      std::filesystem::weakly_canonical(location, failed);
+  std::string text =
+      (failed ? std::filesystem::path(location).lexically_normal() : real).string();
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
 }  // namespace
+
+Status CheckLocations(const StreamConfig& config) {
+  struct Place {
+    std::string option;
+    std::string location;
+    bool is_table;
+  };
+  std::vector<Place> places = {{"target", Normal(config.target_location), true},
+                               {"checkpoint", Normal(config.checkpoint), false}};
+  if (config.facts_table) {
+    places.push_back({"facts_table", Normal(config.facts_location), true});
+  }
+  for (const Place& outer : places) {
+    for (const Place& inner : places) {
+      if (&inner == &outer) continue;
+      const std::optional<std::string> rest = Below(outer.location, inner.location);
+      if (!rest) continue;
+      // Delta's own folders and those of its tools begin with _ too.
+      const std::string first = rest->substr(0, rest->find('/'));
+      const bool left_alone = first.starts_with('_') && first != "_delta_log" &&
+                              first != "_change_data" && outer.is_table &&
+                              !inner.is_table;
+      if (left_alone) continue;
+      return Error(ErrorId::kOptionsClash)
+          .With("option", inner.option)
+          .With("value", inner.location)
+          .With("with", outer.option)
+          .With("reason", rest->empty() ? "both are the same folder"
+                                        : "it lies in that one's folder");
+    }
+  }
+  return Unit{};
+}
 
 Result<Trigger> ParseTrigger(std::string_view text) {
   const std::string value = LowerAscii(Trim(text));
@@ -212,8 +212,7 @@ Result<Trigger> ParseTrigger(std::string_view text) {
     if (*count > std::numeric_limits<std::int64_t>::max() / unit_ms) break;
     return Trigger{Trigger::Kind::kInterval, *count * unit_ms};
   }
-  return Invalid("trigger", text,
-                 "once, availableNow, continuous, or an interval such as 5 seconds");
+  return cdc::OptionRefused("trigger", text);
 }
 
 Result<std::string> Locate(const Catalog& catalog, const std::string& reference) {
@@ -232,30 +231,28 @@ Result<std::string> Locate(const Catalog& catalog, const std::string& reference)
 
 Result<ParsedOptions> ParseStreamOptions(
     const std::map<std::string, std::string>& options, const Catalog& catalog) {
+  TRY_ASSIGN(cdc::ParsedSourceOptions source, cdc::ParseSourceOptions(options));
   ParsedOptions parsed;
   StreamConfig& config = parsed.config;
-  bool start_given = false;
-  std::map<std::string, std::string> seen;  // Lower-case name to spelled name.
-  for (const auto& [name, value] : options) {
-    const auto [first, is_new] = seen.emplace(LowerAscii(name), name);
-    if (!is_new) {
-      return Error(ErrorId::kOptionsClash).With("options", first->second + ", " + name);
-    }
-    const auto* row = std::find_if(std::begin(kOptions), std::end(kOptions),
-                                   [&](const OptionRow& known) {
+  static_cast<cdc::SourceOptions&>(config) = std::move(source.options);
+  for (const auto& [name, nearest] : source.others) {
+    const auto* row = std::find_if(std::begin(kParameters), std::end(kParameters),
+                                   [&name = name](const ParameterRow& known) {
                                      return EqualsIgnoringAsciiCase(known.name, name);
                                    });
-    if (row == std::end(kOptions)) {
-      parsed.unknown.emplace_back(
-          name,
-          Nearest(kOptions, name, [](const OptionRow& known) { return known.name; }));
-      continue;
+    if (row != std::end(kParameters)) {
+      TRY(row->set(config, row->name, options.at(name)));
+    } else if (nearest.empty()) {
+      parsed.unknown.push_back(name);
+    } else {
+      return Error(ErrorId::kOptionUnknown)
+          .With("option", name)
+          .With("nearest", nearest);
     }
-    TRY(row->set(config, row->name, value));
-    start_given = start_given || (row->name == "startingLsn" && !Trim(value).empty());
   }
   TRY(CheckComplete(config));
-  if (config.bootstrap && start_given) {
+  TRY(CheckCarriedOut(config));
+  if (config.bootstrap && config.starting_lsn_given) {
     return Error(ErrorId::kOptionsClash)
         .With("options", "bootstrap, startingLsn")
         .With("reason", "a bootstrap starts at its snapshot");

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "cdc/read_plan.h"
+#include "cdc/source_options.h"
 
 namespace mssql_cdc::runtime {
 
@@ -33,29 +33,19 @@ struct Trigger {
 // "1 minute", "2 hours" (Spark's processingTime). Errors: OptionInvalid.
 Result<Trigger> ParseTrigger(std::string_view text);
 
-enum class IsolationLevel : std::uint8_t { kReadCommitted, kSnapshot };
+using cdc::IsolationLevel;
 
-struct StreamConfig {
-  std::string capture_instance;  // captureInstance, as the user spelled it.
-  std::string target;            // As given: the key that facts rows carry.
-  std::string target_location;   // Where `target` is: a path or URL.
+// Everything one stream is told: the source options, and what this program does with
+// the rows.
+struct StreamConfig : cdc::SourceOptions {
+  std::string target;           // As given: the key that facts rows carry.
+  std::string target_location;  // Where `target` is: a path or URL.
   std::string app_id;
   std::string checkpoint;                  // A directory of this machine.
   std::optional<std::string> facts_table;  // As given.
   std::string facts_location;              // Where `facts_table` is, if there is one.
   bool bootstrap = false;
   Trigger trigger;
-
-  std::string starting_lsn = "earliest";  // "earliest", "latest" or an LSN.
-  std::optional<std::int64_t> max_commits_per_batch;
-  std::optional<std::int64_t> num_partitions;  // Absent: one per CPU.
-  std::int64_t arrow_batch_size = 10'000;
-  bool include_command_id = true;
-  std::string source_time_zone = "auto";
-  std::optional<std::int64_t> lock_timeout_ms;  // Of reads of the source table.
-  IsolationLevel isolation_level = IsolationLevel::kReadCommitted;
-  bool fail_on_data_loss = true;
-  cdc::SchemaChangePolicy schema_change_policy = cdc::SchemaChangePolicy::kClassify;
 
   // How an idle continuous stream polls: from poll_first_ms, doubling up to
   // poll_max_ms.
@@ -75,19 +65,23 @@ Result<std::string> Locate(const Catalog& catalog, const std::string& reference)
 
 struct ParsedOptions {
   StreamConfig config;
-  // Names nobody reads, as spelled; a warning is due, with the nearest known name.
-  std::vector<std::pair<std::string, std::string>> unknown;
+  // Names nobody knows and that are near to none; a warning is due.
+  std::vector<std::string> unknown;
 };
 
-// Reads a stream's options: captureInstance target app_id checkpoint facts_table
-// bootstrap trigger startingLsn maxCommitsPerBatch numPartitions arrowBatchSize
-// includeCommandId sourceTimeZone lockTimeoutMs isolationLevel failOnDataLoss
-// schemaChangePolicy pollFirstMs pollMaxMs retries. Names match ignoring case. The
-// connection's options (connectionString, user, password, connectTimeout, ...) are
-// accepted and left to the caller.
+// Reads what one [[stream]] of a pipeline file may set: every row of the option table.
+// Names match ignoring case.
 //
-// Errors: OptionMissing, OptionInvalid, OptionsClash (facts option, value).
+// Errors: OptionMissing, OptionInvalid, OptionsClash (facts option, value);
+// OptionUnknown for a name that is near to a known one (fact nearest), since a misspelt
+// option would be left out unseen.
 Result<ParsedOptions> ParseStreamOptions(
     const std::map<std::string, std::string>& options, const Catalog& catalog);
+
+// Whether two locations of one stream may be what they are: a table's folder must not
+// hold the checkpoint or another table, nor lie in one of them, but for a checkpoint
+// below a folder that Delta leaves alone (its name begins with _). Locations are
+// absolute. Errors: OptionsClash.
+Status CheckLocations(const StreamConfig& config);
 
 }  // namespace mssql_cdc::runtime

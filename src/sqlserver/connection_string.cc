@@ -134,6 +134,34 @@ Status SetEncrypt(const std::string& value, ConnectOptions& options) {
   return Unit{};
 }
 
+Status SetAuthentication(const std::string& value, ConnectOptions& options) {
+  constexpr std::pair<std::string_view, Authentication> kKinds[] = {
+      {"sqlpassword", Authentication::kSqlPassword},
+      {"activedirectorymsi", Authentication::kManagedIdentity},
+      {"activedirectorymanagedidentity", Authentication::kManagedIdentity},
+      {"activedirectoryserviceprincipal", Authentication::kServicePrincipal},
+  };
+  const std::string lower = LowerAscii(value);
+  for (const auto& [name, kind] : kKinds) {
+    if (name != lower) continue;
+    options.authentication = kind;
+    return Unit{};
+  }
+  Error error(ErrorId::kKeywordUnsupported);
+  error.Add("keyword", "Authentication");
+  // Other drivers' kinds are named; anything else may be half of a password.
+  for (const std::string_view other :
+       {"ActiveDirectoryPassword", "ActiveDirectoryIntegrated",
+        "ActiveDirectoryInteractive", "ActiveDirectoryDefault",
+        "ActiveDirectoryDeviceCodeFlow", "ActiveDirectoryWorkloadIdentity",
+        "ActiveDirectoryServicePrincipalAccessToken"}) {
+    if (EqualsIgnoringAsciiCase(value, other)) error.Add("value", std::string(other));
+  }
+  error.Add("allowed",
+            "SqlPassword, ActiveDirectoryMsi or ActiveDirectoryServicePrincipal");
+  return error;
+}
+
 Status SetTrust(const std::string& value, ConnectOptions& options) {
   const auto flag = ParseBool(value);
   if (!flag) return Invalid("TrustServerCertificate", "yes or no");
@@ -214,6 +242,7 @@ constexpr Keyword kKeywords[] = {
     {"user", "UID", SetText<&ConnectOptions::user>},
     {"pwd", "PWD", SetPassword},
     {"password", "PWD", SetPassword},
+    {"authentication", "Authentication", SetAuthentication},
     {"encrypt", "Encrypt", SetEncrypt},
     {"trustservercertificate", "TrustServerCertificate", SetTrust},
     {"hostnameincertificate", "HostNameInCertificate",
@@ -252,7 +281,6 @@ struct Refused {
 constexpr Refused kRefused[] = {
     {"trustedconnection", "Trusted_Connection", "no"},
     {"integratedsecurity", "Integrated Security", "false"},
-    {"authentication", "Authentication", "sqlpassword"},
     {"marsconnection", "MARS_Connection", "no"},
     {"multipleactiveresultsets", "MultipleActiveResultSets", "false"},
     {"failoverpartner", "Failover_Partner", ""},

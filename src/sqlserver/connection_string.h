@@ -19,6 +19,14 @@ enum class Encrypt : std::uint8_t {
                // encrypted, or nothing where the server has no encryption at all.
 };
 
+// Keyword Authentication. The last two log in with a token that somebody else gets.
+enum class Authentication : std::uint8_t {
+  kNotGiven,
+  kSqlPassword,
+  kManagedIdentity,   // ActiveDirectoryMsi, ActiveDirectoryManagedIdentity
+  kServicePrincipal,  // ActiveDirectoryServicePrincipal
+};
+
 struct ConnectOptions {
   std::string host;
   std::optional<std::uint16_t> port;    // Absent: 1433, or what SQL Browser says.
@@ -27,6 +35,7 @@ struct ConnectOptions {
   std::string user;
   Secret password;
   std::optional<Secret> access_token;
+  Authentication authentication = Authentication::kNotGiven;
   Encrypt encrypt = Encrypt::kMandatory;
   bool trust_server_certificate = false;
   std::optional<std::string> host_name_in_certificate;
@@ -49,6 +58,8 @@ struct ConnectOptions {
 //                                         "(local)" are localhost
 //   Database, Initial Catalog
 //   UID, User ID, User; PWD, Password
+//   Authentication                        SqlPassword, ActiveDirectoryMsi,
+//                                         ActiveDirectoryServicePrincipal
 //   Encrypt                               see above
 //   TrustServerCertificate                yes|no
 //   HostNameInCertificate, ServerCertificate, CAFile
@@ -62,7 +73,7 @@ struct ConnectOptions {
 // and ignored; every address of a name is tried anyway.
 //
 // Errors: KeywordUnsupported for a known keyword that changes meaning and has no
-// support here (Trusted_Connection=yes, Authentication, MARS, failover partner, ...)
+// support here (Trusted_Connection=yes, another Authentication, MARS, ...)
 // and for an unknown one, by name; OptionInvalid for a value outside its choices;
 // OptionsClash for a keyword given twice with different values; OptionMissing without a
 // server. No error holds a value.

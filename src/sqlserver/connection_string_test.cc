@@ -125,7 +125,7 @@ const BadCase kBadCases[] = {
     {"twice", "Server=a;UID=x;User ID=y", ErrorId::kOptionsClash, "option", "UID"},
     {"windows login", "Server=a;Trusted_Connection=yes", ErrorId::kKeywordUnsupported,
      "keyword", "Trusted_Connection"},
-    {"entra login", "Server=a;Authentication=ActiveDirectoryMsi",
+    {"entra login", "Server=a;Authentication=ActiveDirectoryInteractive",
      ErrorId::kKeywordUnsupported, "keyword", "Authentication"},
     {"mars", "Server=a;MARS_Connection=yes", ErrorId::kKeywordUnsupported, "keyword",
      "MARS_Connection"},

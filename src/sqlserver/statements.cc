@@ -14,13 +14,45 @@ Parameter LsnParameter(std::string name, const LsnBytes& lsn) {
           std::string(reinterpret_cast<const char*>(lsn.data()), lsn.size()), 0};
 }
 
+// The offset, in minutes, that `zone` has at `time`: a local time, or a UTC one.
+std::string OffsetAt(const std::string& time, const std::string& zone) {
+  return "DATEPART(TZOFFSET, " + time + " AT TIME ZONE N'" + zone + "')";
+}
+
+// Whether the server's clock went back at a commit up to z.lsn that was made in the
+// three hours before z.t. A minute is allowed for, since commits are not written down
+// in the order of their times to the second.
+constexpr std::string_view kClockWentBack =
+    "EXISTS (SELECT 1 FROM cdc.lsn_time_mapping AS d WHERE d.start_lsn <= z.lsn "
+    "AND d.tran_end_time > DATEADD(hour, -3, z.t) "
+    "AND d.tran_end_time <= DATEADD(minute, 1, z.t) "
+    "AND d.tran_end_time < DATEADD(minute, -1, (SELECT TOP (1) p.tran_end_time "
+    "FROM cdc.lsn_time_mapping AS p WHERE p.start_lsn < d.start_lsn "
+    "ORDER BY p.start_lsn DESC)))";
+
 // tran_end_time (of `alias`, "m." or nothing) as the answer carries it. The zone's name
 // was checked before it came here, and holds no quote.
+//
+// z.b and z.a are the zone's offsets some hours before and after. Where they differ,
+// the time may be before the change, after it, or, when the clock went back, both: the
+// hour that is there twice. Then the order of the commits tells which one it is. AT
+// TIME ZONE alone always takes the first.
 std::string CommitTime(std::string_view alias, const std::optional<std::string>& zone) {
-  const std::string column = std::string(alias) + "tran_end_time";
-  if (!zone) return column;
-  return "CAST((" + column + " AT TIME ZONE N'" + *zone +
-         "') AT TIME ZONE 'UTC' AS datetime2(3))";
+  const std::string row(alias.empty() ? "lsn_time_mapping." : alias);
+  if (!zone) return std::string(alias) + "tran_end_time";
+  const std::string time = "CAST(" + row + "tran_end_time AS datetime2(3))";
+  const std::string with_before = "DATEADD(minute, -z.b, z.t)";
+  const std::string with_after = "DATEADD(minute, -z.a, z.t)";
+  const auto is_wrong = [&](const std::string& utc, const char* offset) {
+    return OffsetAt("(" + utc + " AT TIME ZONE 'UTC')", *zone) + " <> " + offset;
+  };
+  return "(SELECT CASE WHEN z.b = z.a THEN " + with_after + " WHEN " +
+         is_wrong(with_before, "z.b") + " THEN " + with_after + " WHEN " +
+         is_wrong(with_after, "z.a") + " THEN " + with_before + " WHEN " +
+         std::string(kClockWentBack) + " THEN " + with_after + " ELSE " + with_before +
+         " END FROM (SELECT " + row + "start_lsn AS lsn, " + time + " AS t, " +
+         OffsetAt("DATEADD(hour, -3, " + time + ")", *zone) + " AS b, " +
+         OffsetAt("DATEADD(hour, 3, " + time + ")", *zone) + " AS a) AS z)";
 }
 
 std::string NewestCommit(const std::optional<std::string>& zone) {

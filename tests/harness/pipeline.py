@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import subprocess
@@ -12,7 +13,8 @@ RETRY, RECONFIGURE, RESEED, REPORT = 75, 78, 65, 70
 
 
 class Pipeline:
-    """One stream of `capture_instance`: bronze, facts and checkpoint below `folder`."""
+    """One stream of `capture_instance`: bronze, facts and checkpoint below `folder`, unless
+    `options` say otherwise."""
 
     def __init__(self, program: pathlib.Path, folder: pathlib.Path, source: Simulator, database: str,
                  capture_instance: str, app_id: str, trigger: str | None = "availableNow",
@@ -24,24 +26,22 @@ class Pipeline:
         self.password = password or source.password
         folder.mkdir(parents=True, exist_ok=True)
         self.bronze, self.facts, self.checkpoint = (folder / name for name in ("bronze", "facts", "checkpoint"))
-        lines = {key: f'"{value}"' if isinstance(value, str) else value for key, value in options.items()}
+        stream = {"captureInstance": capture_instance, "target": str(self.bronze), "app_id": app_id,
+                  "checkpoint": str(self.checkpoint), "facts_table": str(self.facts), "bootstrap": bootstrap}
         if trigger:
-            lines["trigger"] = f'"{trigger}"'
+            stream["trigger"] = trigger
+        stream |= options  # One set to None is left out.
+        text = f"Server={server or f'{source.host},{source.port}'};Database={database};{connection}"
         self.file = folder / "pipeline.toml"
         self.file.write_text(
             f"""[source]
-connectionString = "Server={server or f"{source.host},{source.port}"};Database={database};{connection}"
+connectionString = {json.dumps(text, ensure_ascii=False)}
 user = "{user or source.user}"
 password = {{ env = "PIPELINE_PASSWORD" }}
 [[stream]]
-captureInstance = "{capture_instance}"
-target = "{self.bronze}"
-app_id = "{app_id}"
-checkpoint = "{self.checkpoint}"
-facts_table = "{self.facts}"
-bootstrap = {str(bootstrap).lower()}
 """
-            + "".join(f"{key} = {value}\n" for key, value in lines.items())
+            + "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n"
+                      for key, value in stream.items() if value is not None)
         )
 
     def start(self, command: str = "run", **environment: str) -> subprocess.Popen:

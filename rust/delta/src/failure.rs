@@ -1,5 +1,6 @@
 //! What can go wrong, in the few kinds that the C++ side tells apart.
 
+use std::error::Error as StdError;
 use std::fmt::Display;
 
 use delta_kernel::arrow::error::ArrowError;
@@ -19,6 +20,7 @@ pub enum Code {
     Source = 6,
     Cancelled = 7,
     Internal = 8,
+    Refused = 9,
 }
 
 #[derive(Debug)]
@@ -54,18 +56,38 @@ impl From<KernelError> for Failure {
 fn code_of(error: &KernelError) -> Code {
     match error {
         KernelError::Backtraced { source, .. } => code_of(source),
-        KernelError::IOError(_)
-        | KernelError::ObjectStore(_)
-        | KernelError::Reqwest(_)
-        | KernelError::FileNotFound(_) => Code::Unreachable,
+        KernelError::IOError(_) | KernelError::ObjectStore(_) => code_of_storage(error),
+        KernelError::Reqwest(_) | KernelError::FileNotFound(_) => Code::Unreachable,
         KernelError::Unsupported(_) | KernelError::InvalidColumnMappingMode(_) => Code::Unsupported,
         _ => Code::Failed,
     }
 }
 
+/// Refused where trying again cannot help: somebody must change a right or a path.
+fn code_of_storage(error: &(dyn StdError + 'static)) -> Code {
+    // EPERM, EACCES, ENOTDIR, EISDIR, EROFS, ENAMETOOLONG, ELOOP.
+    const LASTING: [i32; 7] = [1, 13, 20, 21, 30, 36, 40];
+    let mut next = Some(error);
+    while let Some(cause) = next {
+        let io = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::raw_os_error);
+        if io.is_some_and(|number| LASTING.contains(&number)) {
+            return Code::Refused;
+        }
+        if let Some(
+            object_store::Error::PermissionDenied { .. }
+            | object_store::Error::Unauthenticated { .. },
+        ) = cause.downcast_ref::<object_store::Error>()
+        {
+            return Code::Refused;
+        }
+        next = cause.source();
+    }
+    Code::Unreachable
+}
+
 impl From<object_store::Error> for Failure {
     fn from(error: object_store::Error) -> Self {
-        Self::new(Code::Unreachable, error)
+        Self::new(code_of_storage(&error), error)
     }
 }
 
@@ -85,7 +107,7 @@ impl From<ParquetError> for Failure {
     fn from(error: ParquetError) -> Self {
         // What the storage under a Parquet writer reports arrives as External.
         let code = match &error {
-            ParquetError::External(_) => Code::Unreachable,
+            ParquetError::External(source) => code_of_storage(source.as_ref()),
             _ => Code::Failed,
         };
         Self::new(code, error)
@@ -94,7 +116,7 @@ impl From<ParquetError> for Failure {
 
 impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
-        Self::new(Code::Unreachable, error)
+        Self::new(code_of_storage(&error), error)
     }
 }
 
