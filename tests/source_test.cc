@@ -81,8 +81,8 @@ class SourceTest : public testing::Test {
     source_->CaptureAll();
   }
   void Clean(std::int64_t retention_minutes) {
-    ASSERT_TRUE(source_->engine().MoveLowWaterMark("model", retention_minutes).ok());
-    ASSERT_TRUE(source_->engine().DeleteBelowLowWaterMark("model", {}).ok());
+    ASSERT_TRUE(source_->engine().MoveLowWaterMark("life", retention_minutes).ok());
+    ASSERT_TRUE(source_->engine().DeleteBelowLowWaterMark("life", {}).ok());
   }
 
   Status Run() { return source_->RunOn(config_, *lake_); }
@@ -215,7 +215,7 @@ TEST_F(SourceTest, B30EqualRowsOfATableWithoutKeyStayTwo) {
 
 TEST_F(SourceTest, StartingLsnDecidesWhereANewCheckpointStarts) {
   Commit("INSERT dbo.t VALUES (2, N'b')");
-  const std::string first = source_->engine().MaxLsn("model").value()->Hex();
+  const std::string first = source_->engine().MaxLsn("life").value()->Hex();
   Commit("INSERT dbo.t VALUES (3, N'c')");
   const struct {
     std::string start;
@@ -271,7 +271,7 @@ TEST_F(SourceTest, B34B35IdleEntriesAndOtherTablesMoveThePosition) {
   EXPECT_EQ(facts.back(), "batch: 0");
   std::string end;
   Each("facts", [&](const cdc::RowView& row) { end = *row.Text("end_lsn").value(); });
-  EXPECT_EQ(end, source_->engine().MaxLsn("model").value()->Hex());
+  EXPECT_EQ(end, source_->engine().MaxLsn("life").value()->Hex());
 }
 
 TEST_F(SourceTest, B31CleanupOfAQuietTableIsNoLoss) {
@@ -292,6 +292,7 @@ TEST_F(SourceTest, B18B42CleanupPastThePositionStopsAndIsNeverJumpedOver) {
   RunWell();
   Commit("INSERT dbo.t VALUES (2, N'b')");
   Pass(20);
+  Pass(20);
   Commit("INSERT dbo.t VALUES (3, N'c')");
   Clean(10);
   for (int run = 0; run < 2; ++run) {
@@ -302,6 +303,7 @@ TEST_F(SourceTest, B18B42CleanupPastThePositionStopsAndIsNeverJumpedOver) {
 TEST_F(SourceTest, FailOnDataLossFalseSkipsAndSaysSo) {
   RunWell();
   Commit("INSERT dbo.t VALUES (2, N'b')");
+  Pass(20);
   Pass(20);
   Commit("INSERT dbo.t VALUES (3, N'c')");
   Clean(10);
@@ -428,7 +430,7 @@ TEST_F(SourceTest, B21ACaptureThatStoppedIsNotTakenForIdleness) {
       {"it fails",
        [&] {
          Sql("EXEC sim.break_capture 22859");
-         (void)source_->engine().CaptureNow("model");
+         (void)source_->engine().CaptureNow("life");
        },
        "its last error is 22859"},
       {"there is no job, as after a failover",
@@ -547,7 +549,8 @@ TEST_F(SourceTest, WhatEachDdlDoes) {
     Sql(row.ddl);
     Commit(std::string("INSERT dbo.t ") + row.insert);
     if (!row.goes_on) {
-      RunInto(ErrorId::kSchemaChanged, "changes", "note integer (read as string)");
+      // Of a run that was there before it is SchemaChanged, as cdc's tests have it.
+      RunInto(ErrorId::kLakeSchemaMismatch, "column", "note");
       continue;
     }
     RunWell();
@@ -649,30 +652,21 @@ TEST_F(SourceTest, ErrorsAreRetriedByNumber) {
   }
 }
 
-TEST_F(SourceTest, IsolationLevelSnapshotNeedsTheDatabasesConsent) {
-  config_.bootstrap = true;
-  config_.isolation_level = runtime::IsolationLevel::kSnapshot;
-  RunInto(ErrorId::kServerError, "number", "3952");
-  Sql("ALTER DATABASE model SET ALLOW_SNAPSHOT_ISOLATION ON");
-  RunWell();
-  EXPECT_EQ(Rows(), (Lines{"0 1 a"}));
-}
-
 TEST_F(SourceTest, ABacklogIsReadInTilesOnSeveralConnections) {
   for (const std::int64_t partitions : {1, 4}) {
     SCOPED_TRACE(partitions);
     Fresh();
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; i < 2; ++i) {
       const Status filled = source_->engine().BulkInsert(
-          "model", "dbo.t", 55'000, {.source = false, .changes = true}, {});
+          "life", "dbo.t", 60'000, {.source = false, .changes = true}, {});
       ASSERT_TRUE(filled.ok()) << filled.error().Text();
     }
     config_.num_partitions = partitions;
     const std::uint64_t before = source_->counters().logins.load();
     RunWell();
-    EXPECT_EQ(source_->counters().logins.load() - before, partitions == 1 ? 1u : 3u);
-    EXPECT_EQ(Facts().back(), "batch: 165000");
-    EXPECT_EQ(lake_->RowCount("bronze").value(), 165'000);
+    EXPECT_EQ(source_->counters().logins.load() - before, partitions == 1 ? 1u : 2u);
+    EXPECT_EQ(Facts().back(), "batch: 120000");
+    EXPECT_EQ(lake_->RowCount("bronze").value(), 120'000);
   }
 }
 

@@ -57,11 +57,15 @@ def ctest(preset: str, *arguments: str) -> Callable[[str], Outcome]:
 
 
 def counted(*command) -> Callable[[str], Outcome]:
-    """A program of ours whose last lines hold 'N passed, N failed'."""
+    """A Python script of ours whose last lines hold 'N passed, N failed'."""
+    return counted_program(dev_paths.venv_python(), *command)
+
+
+def counted_program(*command) -> Callable[[str], Outcome]:
+    """The same of any program."""
 
     def work(name: str) -> Outcome:
-        code = dev_run.run(name, [dev_paths.venv_python(), *command], check=False,
-                           timeout=PROGRAM_SECONDS_MAX)
+        code = dev_run.run(name, list(command), check=False, timeout=PROGRAM_SECONDS_MAX)
         outcome = closing_count(name)
         if code != 0 and outcome.failed == 0:
             outcome.failed = 1
@@ -99,6 +103,8 @@ STEPS = [
     Step("unit", "unit tests, optimised", ctest("release", "-L", "^unit$")),
     Step("e2e", "the product against the simulator, in one process",
          ctest("release", "-L", "^sim$")),
+    Step("model", "random histories and readers' lives, 50 seeds; ./dev crash --full does "
+         "1000", counted_program(dev_paths.program("tests/model_test"), "--seeds", "50")),
     Step("build dev", "everything, with ASan and UBSan", dev_preset_build),
     Step("unit sanitized", "unit tests and fuzz corpus under ASan and UBSan",
          ctest("dev", "-L", "^unit$")),

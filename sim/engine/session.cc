@@ -34,6 +34,8 @@ void Session::Batch(const std::string& sql, ReplySink& sink) {
 void Session::ExecuteSql(const std::string& sql, std::vector<BoundParameter> parameters,
                          ReplySink& sink) {
   interpreter_.ExecuteSql(sql, std::move(parameters), sink);
+  // The condition of an IF or WHILE reads outside of any statement.
+  if (!KeepsSnapshot()) EndReads();
 }
 
 void Session::Procedure(const std::string& name, std::vector<BoundParameter> parameters,

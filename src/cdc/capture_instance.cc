@@ -215,7 +215,8 @@ Result<InstanceFamily> ResolveFamily(const std::vector<CaptureInstance>& instanc
     if (IsOfTable(instance, *member)) family.instances.push_back(instance);
   }
   std::ranges::sort(family.instances, {}, [](const CaptureInstance& instance) {
-    return std::tuple(instance.created_us, instance.start_lsn.value_or(Lsn{}));
+    return std::tuple(!instance.start_lsn, instance.created_us,
+                      instance.start_lsn.value_or(Lsn{}));
   });
   return family;
 }

@@ -77,6 +77,11 @@ TEST(ResolveFamily, OneFirstLsnIsOrderedByCreation) {
   for (CaptureInstance& instance : instances) instance.start_lsn = L(5);
   EXPECT_EQ(NamesOf(ResolveFamily(instances, "v1").value()),
             (std::vector<std::string>{"v1", "v2"}));
+  // Made in one tick of the clock; one is not reached by capture yet.
+  instances[0].created_us = 1;
+  instances[0].start_lsn.reset();
+  EXPECT_EQ(NamesOf(ResolveFamily(instances, "v1").value()),
+            (std::vector<std::string>{"v1", "v2"}));
 }
 
 // Every window over every pair of first LSNs: each LSN of it is in exactly one piece,

@@ -193,7 +193,8 @@ void CheckCommits(const Bronze& bronze, const Table& table, std::size_t missing_
     const BronzeCommit& got = bronze.commits[i];
     CheckCommit(got, expected[i].first, bronze.has_command_ids);
     if (got.instances != std::set<std::string>{expected[i].second}) {
-      throw Wrong{"commit " + got.lsn + " was not read from " + expected[i].second};
+      throw Wrong{"commit " + got.lsn + " was not read from " + expected[i].second +
+                  " but from " + *got.instances.begin()};
     }
     if (got.batch_ids.size() != 1 || *got.batch_ids.begin() < batch_id) {
       throw Wrong{"commit " + got.lsn + " lies in several batches, or in an old one"};

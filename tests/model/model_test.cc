@@ -50,6 +50,7 @@ class Life {
           table.name + "', @role_name = NULL");
     }
     source_.CaptureAll();
+    last_made_us_ = source_.engine().NowUtcUs();
     for (std::size_t i = 0; i < history_.tables().size(); ++i) MakeReader(i);
     for (Reader& reader : readers_) {
       if (reader.config.bootstrap) CatchUp(reader);
@@ -82,6 +83,7 @@ class Life {
   History history_;
   lake::MemoryLake lake_;
   std::vector<Reader> readers_;
+  std::int64_t last_made_us_ = 0;
 };
 
 void Life::MakeReader(std::size_t table) {
@@ -120,7 +122,7 @@ void Life::Round() {
   PassTime();
   if (dice_.Chance(1, 5)) {
     const auto captured = source_.engine().CaptureCycle(
-        "model", static_cast<std::int32_t>(1 + dice_.Below(4)));
+        "life", static_cast<std::int32_t>(1 + dice_.Below(4)));
     if (!captured.ok()) throw Wrong{captured.error().Text()};
     ++counts_["capture of a part"];
   } else if (!dice_.Chance(1, 8)) {
@@ -147,6 +149,7 @@ void Life::Define(std::size_t table) {
 void Life::TurnInstances(std::size_t table) {
   if (const std::optional<std::string> sql = history_.SecondInstance(table)) {
     source_.Sql(*sql);
+    last_made_us_ = source_.engine().NowUtcUs();
     return;
   }
   // Whoever disables an instance must have seen that it is read.
@@ -166,8 +169,10 @@ void Life::PassTime() {
       break;
     case 1:
       ++counts_["clock set back"];
-      source_.engine().SetClock(source_.engine().NowUtcUs() -
-                                static_cast<std::int64_t>(dice_.Below(3'600'000'000)));
+      // Not to before an instance was made: instances are ordered by that.
+      source_.engine().SetClock(std::max(
+          last_made_us_, source_.engine().NowUtcUs() -
+                             static_cast<std::int64_t>(dice_.Below(3'600'000'000))));
       break;
     case 2:
       ++counts_["clock set forward"];
@@ -184,12 +189,12 @@ void Life::CleanUp() {
   for (Reader& reader : readers_) CatchUp(reader);
   ++counts_["cleanup behind the readers"];
   const Status moved = source_.engine().MoveLowWaterMark(
-      "model", static_cast<std::int64_t>(dice_.Below(30)));
+      "life", static_cast<std::int64_t>(dice_.Below(30)));
   if (!moved.ok()) throw Wrong{moved.error().Text()};
   if (dice_.Chance(1, 3)) return;
   std::optional<std::int64_t> row_count;
   if (dice_.Chance(1, 2)) row_count = 1 + dice_.Below(5);
-  const auto deleted = source_.engine().DeleteBelowLowWaterMark("model", row_count);
+  const auto deleted = source_.engine().DeleteBelowLowWaterMark("life", row_count);
   if (!deleted.ok()) throw Wrong{deleted.error().Text()};
 }
 
@@ -249,16 +254,16 @@ void Life::Check(const Reader& reader) {
 void Life::Lose(Reader& reader) {
   const Table& table = history_.table(reader.table);
   const std::size_t before = CountShown(table, 0, table.commits.size());
+  std::string mark;
   for (int i = 0; i < 6; ++i) {
     Transact(2);
     source_.Sql(history_.Touch());
-    source_.engine().AdvanceClock(600'000);
     source_.CaptureAll();
+    if (i == 3) mark = source_.engine().MaxLsn("life").value()->Hex();
   }
-  const Status moved = source_.engine().MoveLowWaterMark("model", 15);
-  if (!moved.ok()) throw Wrong{moved.error().Text()};
+  source_.Sql("EXEC sim.cleanup_move @low_water_mark = " + mark);
   if (dice_.Chance(1, 2)) {
-    (void)source_.engine().DeleteBelowLowWaterMark("model", std::nullopt);
+    (void)source_.engine().DeleteBelowLowWaterMark("life", std::nullopt);
   }
   const RunResult result = source_.Run(reader.config, lake_, dice_, false, counts_);
   Bronze bronze = ReadBronze(lake_, reader.config);

@@ -16,7 +16,7 @@ Source::Source(const std::string& directory)
     : now_utc_us_(kBeginUtcUs), clock_(kBeginUtcUs), directory_(directory + "/server") {
   std::filesystem::create_directories(directory);
   Start();
-  Sql("CREATE DATABASE model", "master");
+  Sql("CREATE DATABASE life", "master");
   Sql("EXEC sys.sp_cdc_enable_db");
 }
 
@@ -63,7 +63,7 @@ void Source::Sql(const std::string& text, const std::string& database) {
 }
 
 void Source::CaptureAll() {
-  const auto captured = engine_->CaptureNow("model");
+  const auto captured = engine_->CaptureNow("life");
   if (!captured.ok()) throw Wrong{captured.error().Text()};
 }
 

@@ -33,7 +33,7 @@ class Source {
   explicit Source(const std::string& directory);
   ~Source();
 
-  void Sql(const std::string& text, const std::string& database = "model");
+  void Sql(const std::string& text, const std::string& database = "life");
   void CaptureAll();
   sim::SimEngine& engine() { return *engine_; }
   const sim::wire::Counters& counters() const { return server_->counters(); }
@@ -46,7 +46,7 @@ class Source {
   // Runs a stream to its end over TDS.
   Status RunOn(const runtime::StreamConfig& config, lake::Lake& lake,
                const net::TransportFaults& faults = {},
-               const std::string& database = "model");
+               const std::string& database = "life");
   // The same, with a fault now and then: a call of the lake fails before or after it
   // did its work, or a connection is cut.
   RunResult Run(const runtime::StreamConfig& config, lake::MemoryLake& lake, Dice& dice,
