@@ -29,6 +29,14 @@ class Warnings final : public runtime::StreamObserver {
   void OnRetry(const Error&, std::int64_t, std::int64_t) override { ++retry_count; }
 };
 
+// Does something each time a continuous run has nothing to do.
+class IdleHook final : public runtime::StreamObserver {
+ public:
+  std::function<void(int)> at_idle;
+  int count = 0;
+  void OnIdle(const runtime::IdleSummary&) override { at_idle(++count); }
+};
+
 class SourceTest : public testing::Test {
  protected:
   SourceTest()
@@ -98,6 +106,7 @@ class SourceTest : public testing::Test {
     if (fact != nullptr) {
       EXPECT_EQ(status.error().Fact(fact), value) << status.error().Text();
     }
+    if (config_.trigger.kind == runtime::Trigger::Kind::kContinuous) return;
     EXPECT_EQ(Rows(), before);
   }
 
@@ -560,6 +569,55 @@ TEST_F(SourceTest, WhatEachDdlDoes) {
   }
 }
 
+// The same in one run, which asked for instances and columns when it began.
+TEST_F(SourceTest, ARunMovesToANewerInstanceAndStopsAtATypeThatDoesNotFit) {
+  IdleHook observer;
+  source_->observer = &observer;
+  config_.trigger.kind = runtime::Trigger::Kind::kContinuous;
+  observer.at_idle = [&](int count) {
+    if (count == 1) Commit("UPDATE dbo.t SET note = NULL");
+    if (count == 2) {
+      Enable("t", "other");
+      Commit("INSERT dbo.t VALUES (2, NULL)");
+    }
+    if (count == 3) {
+      Disable("dbo_t");
+      Sql("ALTER TABLE dbo.t ALTER COLUMN note nvarchar(99) NULL");
+      Commit("INSERT dbo.t VALUES (3, NULL)");
+    }
+    if (count == 4) {
+      Sql("ALTER TABLE dbo.t ALTER COLUMN note int NULL");
+      Commit("INSERT dbo.t VALUES (4, 4)");
+    }
+  };
+  RunInto(ErrorId::kSchemaChanged, "changes", "note integer (read as string)");
+  EXPECT_EQ(observer.count, 4);
+  const auto instance = [](const cdc::RowView& row) {
+    return *row.Text("_capture_instance").value();
+  };
+  EXPECT_EQ(Rows(instance), (Lines{"3 1 a dbo_t", "4 1 NULL dbo_t", "2 2 NULL other",
+                                   "2 3 NULL other"}));
+  EXPECT_EQ(std::ranges::count(Facts(), "capture_instance_switched: dbo_t -> other"),
+            1);
+}
+
+// And with a column that the run does not know.
+TEST_F(SourceTest, ARunStopsBeforeANewerInstancesNewColumn) {
+  IdleHook observer;
+  source_->observer = &observer;
+  config_.trigger.kind = runtime::Trigger::Kind::kContinuous;
+  observer.at_idle = [&](int count) {
+    if (count != 1) return;
+    Sql("ALTER TABLE dbo.t ADD extra nvarchar(9) NULL");
+    Enable("t", "other");
+    Commit("INSERT dbo.t VALUES (2, N'b', N'x')");
+  };
+  RunInto(ErrorId::kSchemaChanged, "changes", "extra nvarchar (new)");
+  config_.trigger.kind = runtime::Trigger::Kind::kAvailableNow;
+  RunWell();
+  EXPECT_EQ(Rows(), (Lines{"2 2 b"}));
+}
+
 TEST_F(SourceTest, ANewerInstancesNewColumnTakesARestart) {
   RunWell();
   Sql("ALTER TABLE dbo.t ADD extra nvarchar(9) NULL");
@@ -600,14 +658,8 @@ TEST_F(SourceTest, B57ARenamedTableIsFollowed) {
 // Round trips, retries, settings.
 
 TEST_F(SourceTest, B63B66AnIdlePollIsOneRequestAndASmallBatchTwo) {
-  class StopsWhenIdle final : public runtime::StreamObserver {
-   public:
-    std::function<void(int)> at_idle;
-    int count = 0;
-    void OnIdle(const runtime::IdleSummary&) override { at_idle(++count); }
-  };
   RunWell();
-  StopsWhenIdle observer;
+  IdleHook observer;
   source_->observer = &observer;
   config_.trigger.kind = runtime::Trigger::Kind::kContinuous;
   config_.poll_first_ms = config_.poll_max_ms = 1;

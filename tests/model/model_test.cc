@@ -281,6 +281,49 @@ void Life::Lose(Reader& reader) {
   CheckSkip(bronze, ReadFacts(lake_, reader.config), table, before);
 }
 
+// What 50 seeds must have met this often at least, so that passing means something.
+constexpr std::int64_t kKindCountMin = 3;
+constexpr const char* kKinds[] = {"DDL under policy fail",
+                                  "added column",
+                                  "bootstrap",
+                                  "capture of a part",
+                                  "cleanup behind the readers",
+                                  "clock set back",
+                                  "clock set forward",
+                                  "commits compared",
+                                  "cut connection",
+                                  "delete",
+                                  "delete and insert of one key",
+                                  "delete of several rows",
+                                  "dropped column",
+                                  "dropped instance",
+                                  "idle entries",
+                                  "insert",
+                                  "insert of several rows",
+                                  "key update",
+                                  "key update of several rows",
+                                  "loss that is skipped",
+                                  "loss that stops",
+                                  "narrower integer",
+                                  "rollback",
+                                  "second instance",
+                                  "start at the earliest",
+                                  "stop around a lake call",
+                                  "transaction over several tables",
+                                  "update",
+                                  "update of several rows",
+                                  "wider text"};
+
+std::int64_t CountMissing(KindCounts& counts, std::int64_t seed_count) {
+  std::int64_t missing = 0;
+  for (const char* kind : kKinds) {
+    if (seed_count < 50 || counts[kind] >= kKindCountMin) continue;
+    std::printf("FAILED coverage: \"%s\" was met too seldom\n", kind);
+    ++missing;
+  }
+  return missing;
+}
+
 bool RunSeed(std::uint64_t seed, const std::string& folder, KindCounts& counts) {
   const std::string directory = folder + "/" + std::to_string(seed);
   bool passed = true;
@@ -321,6 +364,7 @@ int main(int argc, char** argv) {
     failed += !model::RunSeed(static_cast<std::uint64_t>(seed), folder, counts);
   }
   std::filesystem::remove_all(folder);
+  failed += model::CountMissing(counts, seed_count);
   for (const auto& [kind, count] : counts) {
     std::printf("%8lld  %s\n", static_cast<long long>(count), kind.c_str());
   }
