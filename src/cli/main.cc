@@ -1,5 +1,7 @@
 // The command line of mssql-cdc.
 
+#include <fcntl.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
@@ -93,7 +95,17 @@ CLI::App* AddDemo(CLI::App* app, DemoArguments* arguments) {
   return command;
 }
 
+// A descriptor 0, 1 or 2 that the parent closed would be given to the next file or
+// socket, and progress would be written into it.
+void HoldStandardStreams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor) {
+    // The lowest free one is what open() gives.
+    if (fcntl(descriptor, F_GETFD) == -1) (void)open("/dev/null", O_RDWR);
+  }
+}
+
 int Main(int argc, char** argv) {
+  HoldStandardStreams();
   CLI::App app(
       "Reads SQL Server Change Data Capture into Delta Lake tables, exactly once.",
       "mssql-cdc");

@@ -191,7 +191,15 @@ Status Checkpoint::Commit() {
 }
 
 Status Checkpoint::Reload() {
-  TRY_ASSIGN(state_, ReadCheckpoint(checkpoint_));
+  TRY_ASSIGN(CheckpointState state, ReadCheckpoint(checkpoint_));
+  const bool lost_position = state_.position() && !state.position();
+  if (lost_position || state.committed_batch_id < state_.committed_batch_id) {
+    return Error(ErrorId::kCheckpointRewound)
+        .With("checkpoint", checkpoint_)
+        .With("batch", std::to_string(state_.committed_batch_id.value_or(0)))
+        .With("cause", "its files went away while the stream ran");
+  }
+  state_ = std::move(state);
   return Unit{};
 }
 

@@ -65,7 +65,9 @@ class Checkpoint {
   Status Begin(const cdc::Offset& end, std::int64_t now_utc_ms);
   // Ends the pending batch and drops files of batches long done.
   Status Commit();
-  // Reads the state again: after an error it is not known how far a write came.
+  // Reads the state again: after an error it is not known how far a write came. Errors:
+  // those of ReadCheckpoint; CheckpointRewound if it is behind what this object knows
+  // (removed, or its volume went), and the state stays as it was.
   Status Reload();
 
  private:

@@ -83,6 +83,21 @@ TEST_F(CheckpointTest, ANewOneGoesThroughItsStates) {
   EXPECT_EQ(checkpoint.state().committed_batch_id, 0);
 }
 
+TEST_F(CheckpointTest, ACheckpointThatWentAwayIsNotTakenForANewOne) {
+  Result<Checkpoint> opened = Checkpoint::Open(directory_);
+  ASSERT_TRUE(opened.ok()) << opened.error().Text();
+  Checkpoint& checkpoint = opened.value();
+  ASSERT_TRUE(checkpoint.SetInitial(At("10")).ok());
+  const std::filesystem::path all = directory_;
+  for (const auto& entry : std::filesystem::directory_iterator(all)) {
+    std::filesystem::remove_all(entry.path());
+  }
+  const Status reloaded = checkpoint.Reload();
+  ASSERT_FALSE(reloaded.ok());
+  EXPECT_EQ(reloaded.error().id(), ErrorId::kCheckpointRewound);
+  EXPECT_EQ(checkpoint.state().position(), At("10"));
+}
+
 TEST_F(CheckpointTest, ABatchThatSparkBeganIsPendingAndItsSettingsAreCarriedOn) {
   Put("metadata", R"({"id":"00b65f24-b716-4688-b8a4-b3c2d0cbe14a"})");
   Put("offsets/3", kSparkOffsets);
