@@ -95,6 +95,14 @@ TEST_F(SourceTest, WhatEachDdlDoes) {
     source_->CaptureAll();
     RunWell();
     const Lines before = Rows();
+    if (!row.goes_on) {
+      // Texts left in the change table would stop the capture job at its conversion.
+      Pass(30);
+      Commit("INSERT dbo.t VALUES (9, NULL)");
+      RunWell();
+      Pass(30);
+      Clean(10);
+    }
     Commit("INSERT dbo.t VALUES (2, " + std::string(row.goes_on ? "N'b'" : "NULL") +
            ")");
     Sql(row.ddl);

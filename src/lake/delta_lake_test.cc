@@ -195,17 +195,19 @@ TEST_F(DeltaLakeTest, ADamagedLogIsReportedAsSuch) {
   }
 }
 
-TEST_F(DeltaLakeTest, ALocationThatCannotBeIsUnreachable) {
+TEST_F(DeltaLakeTest, ALocationThatCannotBeIsRefused) {
   std::ofstream(location_) << "a file";
   const Status below = lake_.Create(location_ + "/t", {kNames, "", {}});
   ASSERT_FALSE(below.ok());
-  EXPECT_EQ(below.error().id(), ErrorId::kLakeUnreachable) << below.error().Text();
-  for (const char* bad : {"nothing://host/t", "", "per%20cent"}) {
+  EXPECT_EQ(below.error().id(), ErrorId::kLakeRefused) << below.error().Text();
+  for (const char* bad : {"", "per%20cent"}) {
     const Status created = lake_.Create(bad, {kNames, "", {}});
     ASSERT_FALSE(created.ok()) << bad;
-    EXPECT_EQ(created.error().id(), ErrorId::kLakeUnreachable)
-        << created.error().Text();
+    EXPECT_EQ(created.error().id(), ErrorId::kLakeRefused) << created.error().Text();
   }
+  const Status unknown = lake_.Create("nothing://host/t", {kNames, "", {}});
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().id(), ErrorId::kLakeUnreachable) << unknown.error().Text();
 }
 
 TEST_F(DeltaLakeTest, AFullDiskLeavesTheTableAsItWas) {

@@ -105,11 +105,12 @@ fn table_url(location: &str) -> Outcome<Url> {
     if !location.contains("://") {
         if location.contains('%') {
             // The default engine takes it for an escape when it lists the log.
-            return Err(Failure::new(Code::Unreachable, "a path must not contain %"));
+            return Err(Failure::new(Code::Refused, "a path must not contain %"));
         }
-        let path = std::path::absolute(location)?;
+        let path = std::path::absolute(location)
+            .map_err(|error| Failure::new(Code::Refused, error))?;
         return Url::from_directory_path(&path)
-            .map_err(|()| Failure::new(Code::Unreachable, "the location is not a usable path"));
+            .map_err(|()| Failure::new(Code::Refused, "the location is not a usable path"));
     }
     let mut url = Url::parse(location)?;
     if !url.path().ends_with('/') {
