@@ -331,6 +331,35 @@ TEST_F(SourceTest, B63B66AnIdlePollIsOneRequestAndASmallBatchTwo) {
   EXPECT_EQ(logins[8], logins[0]);
 }
 
+TEST_F(SourceTest, CommitsOfOtherTablesDoNotFillTheLake) {
+  Sql("CREATE TABLE dbo.busy (id int NOT NULL PRIMARY KEY)");
+  Enable("busy", "dbo_busy");
+  RunWell();
+  IdleHook observer;
+  source_->observer = &observer;
+  config_.trigger.kind = runtime::Trigger::Kind::kContinuous;
+  config_.poll_first_ms = config_.poll_max_ms = 1;
+  const auto count_batches = [&] {
+    return lake_->State(config_.facts_location).value()->version;
+  };
+  std::int64_t at_first = 0;
+  observer.at_idle = [&](int count) {
+    if (count == 2) at_first = count_batches();
+    if (count < 20) Commit("INSERT dbo.busy VALUES (" + std::to_string(count) + ")");
+    if (count == 20) {
+      // Nothing but the first moved the position, and what the table has comes at once.
+      EXPECT_EQ(count_batches(), at_first);
+      Commit("INSERT dbo.t VALUES (2, N'b')");
+    }
+    if (count == 21) {
+      EXPECT_EQ(count_batches(), at_first + 1);
+      Sql("EXEC sys.sp_cdc_disable_db");
+    }
+  };
+  EXPECT_EQ(Run().error().id(), ErrorId::kCdcNotEnabled);
+  EXPECT_EQ(Rows().back(), "2 2 b");
+}
+
 TEST_F(SourceTest, ErrorsAreRetriedByNumber) {
   const struct {
     int number;

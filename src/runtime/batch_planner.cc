@@ -45,7 +45,8 @@ Result<PlannedBatch> BatchPlanner::Plan(sqlserver::Session& session,
   PollLimits limits;
   if (frozen_end) limits.through_max = frozen_end->lsn;
   if (!state.pending) limits.commit_count_max = context_.config.max_commits_per_batch;
-  limits.counts_rows = PartitionCount(context_.config) > 1;
+  limits.counts_rows = PartitionCount(context_.config) > 1 ||
+                       context_.config.trigger.kind == Trigger::Kind::kContinuous;
   TRY_ASSIGN(const PollAnswer answer, Poll(session, facts.position.lsn, limits));
   facts.server_max = answer.server_max;
   facts.server_oldest = answer.server_oldest;
@@ -72,6 +73,9 @@ Result<PlannedBatch> BatchPlanner::Plan(sqlserver::Session& session,
   TRY_ASSIGN(planned.work, writer_.Look(task.batch_id, task.end));
   const bool reads = task.window && planned.work == pipeline::SinkWork::kEverything;
   if (reads) TRY(PlanReads(session, planned, answer.row_count));
+  planned.only_moves = reads && !planned.is_replay && limits.counts_rows &&
+                       answer.row_count == 0 && task.ranges.size() == 1 &&
+                       task.note.events.empty() && warnings_.empty();
   TRY(Note(planned));
   return planned;
 }
@@ -143,7 +147,9 @@ Status BatchPlanner::PlanReads(sqlserver::Session& session, PlannedBatch& planne
   for (const cdc::ReadPiece& piece : task.ranges) {
     source.instances[piece.instance_index].is_checked = true;
   }
-  if (row_count >= kManyRowCount) TRY(CutIntoTiles(session, task));
+  const bool in_tiles =
+      row_count >= kManyRowCount && PartitionCount(context_.config) > 1;
+  if (in_tiles) TRY(CutIntoTiles(session, task));
   return Unit{};
 }
 

@@ -23,6 +23,9 @@ namespace mssql_cdc::runtime {
 struct PlannedBatch {
   std::optional<cdc::Wait> wait;  // Nothing is to be done now; the rest has no meaning.
   bool is_replay = false;
+  // The poll found no change of the table in the window and nothing else to record: all
+  // the batch would do is to move the position.
+  bool only_moves = false;
   pipeline::SinkWork work = pipeline::SinkWork::kEverything;
   BatchTask task;
 };

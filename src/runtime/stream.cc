@@ -68,6 +68,7 @@ class StreamImpl final : public Stream {
   Result<StepResult> Step();
   Result<StepResult> TryStep();
   Result<StepResult> Wait(const cdc::Wait& wait) const;
+  bool MayPutOff(std::int64_t now_ns) const;
   Status RunBatch(const PlannedBatch& planned, std::int64_t begin_ns);
   void ReportBatch(const BatchTask& task, const BatchOutcome& outcome,
                    std::int64_t begin_ns);
@@ -97,6 +98,7 @@ class StreamImpl final : public Stream {
   bool prepared_ = false;
   std::optional<cdc::Offset> frozen_end_;
   std::int64_t idle_wait_ms_ = 0;
+  std::optional<std::int64_t> moved_ns_;  // When the last batch began.
   std::int64_t batch_count_ = 0;
 };
 
@@ -268,11 +270,21 @@ Result<StepResult> StreamImpl::TryStep() {
   TRY_ASSIGN(const PlannedBatch planned,
              planner_.Plan(*session_, checkpoint_.state(), frozen_end_));
   if (planned.wait) return Wait(*planned.wait);
+  if (planned.only_moves && MayPutOff(begin_ns)) return StepResult::kIdle;
   if (!planned.is_replay) {
     TRY(checkpoint_.Begin(planned.task.end, clock_.NowUtcUs() / 1000));
   }
   TRY(RunBatch(planned, begin_ns));
+  moved_ns_ = begin_ns;
   return planned.is_replay ? StepResult::kReplayedBatch : StepResult::kBatch;
+}
+
+// Other tables' commits move the position too. A batch for each would fill the lake
+// with commits that hold nothing.
+bool StreamImpl::MayPutOff(std::int64_t now_ns) const {
+  constexpr std::int64_t kMoveNs = 10'000'000'000;
+  return config_.trigger.kind == Trigger::Kind::kContinuous && moved_ns_ &&
+         now_ns - *moved_ns_ < kMoveNs;
 }
 
 Result<StepResult> StreamImpl::Wait(const cdc::Wait& wait) const {

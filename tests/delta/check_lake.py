@@ -271,6 +271,15 @@ def describe(name: str, table: DeltaTable, row_count: int) -> str:
             f"read={row_count} commits={version + 1}")
 
 
+def check_checkpoint_interval(program: str, folder: pathlib.Path) -> None:
+    """A checkpoint every 10 commits, from version 500 on every 100."""
+    subprocess.run([program, "commits", folder, "610"], check=True, stdout=subprocess.DEVNULL)
+    [log] = folder.rglob("_delta_log")
+    written = sorted(int(path.name[:20]) for path in log.glob("*.checkpoint.parquet"))
+    equal("checkpoints", written, [*range(10, 510, 10), 600])
+    equal("rows", DeltaTable(str(log.parent)).to_pyarrow_table().num_rows, 6100)
+
+
 def main() -> int:
     program = sys.argv[1]
     data = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else EXISTING
@@ -284,6 +293,7 @@ def main() -> int:
             ("wide", lambda: check_wide(folder / "wide")),
             ("large", lambda: check_large(folder / "large")),
             ("plans", lambda: check_plans(folder / "plans")),
+            ("checkpoints", lambda: check_checkpoint_interval(program, folder / "commits")),
         ]
         if data.exists():
             copies = folder / "existing"

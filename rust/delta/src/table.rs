@@ -248,7 +248,7 @@ impl Table {
             }
             known.txns = txns;
         }
-        if version != 0 && version % checkpoint_interval(&snapshot) == 0 {
+        if version != 0 && version % checkpoint_interval(&snapshot, version) == 0 {
             self.start_checkpoint(snapshot);
         }
     }
@@ -282,13 +282,21 @@ impl Drop for Table {
     }
 }
 
-fn checkpoint_interval(snapshot: &SnapshotRef) -> u64 {
+/// Commits from one checkpoint to the next: the table's own setting, or else one that
+/// grows with the table. A checkpoint lists every file, and a stream adds one a commit: at
+/// a fixed interval the checkpoints of a busy table would soon outweigh its data.
+fn checkpoint_interval(snapshot: &SnapshotRef, version: u64) -> u64 {
+    let by_size = match version {
+        0..500 => CHECKPOINT_INTERVAL_DEFAULT,
+        500..5000 => 10 * CHECKPOINT_INTERVAL_DEFAULT,
+        _ => 100 * CHECKPOINT_INTERVAL_DEFAULT,
+    };
     snapshot
         .metadata_configuration()
         .get("delta.checkpointInterval")
         .and_then(|text| text.parse().ok())
         .filter(|interval| *interval > 0)
-        .unwrap_or(CHECKPOINT_INTERVAL_DEFAULT)
+        .unwrap_or(by_size)
 }
 
 fn is_absent(error: &KernelError) -> bool {
