@@ -126,6 +126,11 @@ Status CheckCarriedOut(const StreamConfig& config) {
                     "mssql-python and arrow-odbc need the Python package; here it is "
                     "native");
   }
+  if (!config.snapshot_keys.empty()) {
+    return refuse("snapshotKeys",
+                  "not there yet: a snapshot is cut on a single integer key, or is one "
+                  "range");
+  }
   const std::pair<const char*, bool> by_hand[] = {
       {"snapshotLsn", !config.snapshot_lsn.empty()},
       {"snapshotChunks", !config.snapshot_chunks.empty()}};

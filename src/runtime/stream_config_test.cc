@@ -59,6 +59,7 @@ TEST(ParseStreamOptions, RefusesAValueByItsOptionsName) {
       {"maxCommitsPerBatch", "0"},
       {"failOnDataLoss", "ture"},
       {"backend", "fake"},
+      {"snapshotKeys", "[\"id\"]"},
       {"schemaChangePolicy", "ignore"},
       {"columns", "id INTEGRAL"},
       {"backend", "mssql-python"},
