@@ -60,8 +60,8 @@ Status CheckInstanceName(std::string_view name);
 
 // All instances of one source table.
 struct InstanceFamily {
-  // Oldest first: one that capture has not reached last, then by creation, then by first
-  // LSN; cleanup may move both to the same one. Never empty.
+  // Oldest first: one that capture has not reached last, then by creation, then by
+  // first LSN; cleanup may move both to the same one. Never empty.
   std::vector<CaptureInstance> instances;
   // The configured name is no instance's any more; its table is still known.
   bool name_is_gone = false;
