@@ -331,6 +331,17 @@ TEST_F(SourceTest, B63B66AnIdlePollIsOneRequestAndASmallBatchTwo) {
   EXPECT_EQ(logins[8], logins[0]);
 }
 
+TEST_F(SourceTest, AnotherTableUnderACheckpointIsSeenBeforeItsFirstBatch) {
+  Sql("CREATE TABLE dbo.other (id int NOT NULL PRIMARY KEY)");
+  Enable("other", "dbo_other");
+  config_.bootstrap = true;
+  RunWell();
+  config_.capture_instance = "dbo_other";
+  const Status status = Run();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().id(), ErrorId::kOptionsClash) << status.error().Text();
+}
+
 TEST_F(SourceTest, CommitsOfOtherTablesDoNotFillTheLake) {
   Sql("CREATE TABLE dbo.busy (id int NOT NULL PRIMARY KEY)");
   Enable("busy", "dbo_busy");

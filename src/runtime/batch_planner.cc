@@ -36,6 +36,14 @@ Status BatchPlanner::Load() {
   return Unit{};
 }
 
+Status BatchPlanner::RememberSource() {
+  if (memory_) return Unit{};
+  const cdc::SourceMemory memory = context_.source.memory();
+  TRY(notes_.WriteMemory(memory));
+  memory_ = memory;
+  return Unit{};
+}
+
 Result<PlannedBatch> BatchPlanner::Plan(sqlserver::Session& session,
                                         const CheckpointState& state,
                                         const std::optional<cdc::Offset>& frozen_end) {

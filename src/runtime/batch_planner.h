@@ -40,6 +40,10 @@ class BatchPlanner {
   Status Load();
   const std::optional<cdc::SourceMemory>& memory() const { return memory_; }
 
+  // Notes which table this is the stream of, unless an earlier run did. Errors:
+  // FileFailed.
+  Status RememberSource();
+
   // Plans over `session`: one request, and more only where the batch has something to
   // it besides a few rows. What the plan needs to survive a stop is on the disk when
   // this returns. `state` has a position.

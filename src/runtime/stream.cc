@@ -173,6 +173,8 @@ Status StreamImpl::Prepare() {
                     pipeline::FactsTable()));
   }
   TRY(AdoptTargetTypes());
+  // Before the first row is in the target: it is this table's from then on.
+  TRY(planner_.RememberSource());
   TRY(DecideStart());
   if (config_.trigger.kind == Trigger::Kind::kAvailableNow) {
     TRY_ASSIGN(frozen_end_, AskNewest(*session_, context_.source));
