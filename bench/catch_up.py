@@ -25,18 +25,6 @@ from simulator import Simulator  # noqa: E402
 CELLS_PER_ROW = 10 + 9  # Captured columns, and those every row of bronze has besides.
 
 
-def run(pipeline: Pipeline) -> tuple[float, float, float]:
-    """Seconds by the wall, CPU seconds, peak MB."""
-    begun = time.monotonic()
-    process = pipeline.start()
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f"the run ended with {process.returncode}:\n{output}")
-    return (time.monotonic() - begun, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1000)
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -60,14 +48,14 @@ def main() -> int:
             for partitions in args.partitions:
                 pipeline = Pipeline(args.program, folder / f"p{partitions}", simulator, "big", "dbo_big",
                                     f"big-{partitions}", bootstrap=False, numPartitions=partitions)
-                wall, cpu, peak = run(pipeline)
+                cost = pipeline.measured()
                 files = len(list(pipeline.bronze.glob("*.parquet")))
-                speed[partitions] = args.rows / wall
+                speed[partitions] = args.rows / cost.wall_seconds
                 print(
-                    f"{partitions} partitions: {args.rows:,} rows in {wall:.1f} s, "
-                    f"{args.rows / wall:,.0f} rows/s, {cpu:.1f} CPU s, "
-                    f"{cpu / (args.rows * CELLS_PER_ROW) * 1e9:.0f} ns CPU per cell, "
-                    f"peak {peak:.0f} MB, {files} Parquet files",
+                    f"{partitions} partitions: {args.rows:,} rows in {cost.wall_seconds:.1f} s, "
+                    f"{speed[partitions]:,.0f} rows/s, {cost.cpu_seconds:.1f} CPU s, "
+                    f"{cost.cpu_seconds / (args.rows * CELLS_PER_ROW) * 1e9:.0f} ns CPU per cell, "
+                    f"peak {cost.peak_mb:.0f} MB, {files} Parquet files",
                     flush=True,
                 )
         finally:

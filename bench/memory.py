@@ -50,17 +50,10 @@ LARGE_VALUES = {
 
 def measured(pipeline: Pipeline, what: str) -> float:
     """Runs the pipeline; returns its peak resident set in MB."""
-    begun = time.monotonic()
-    process = pipeline.start()
-    output = process.stdout.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f"the run ended with {process.returncode}:\n{output}")
-    wall, cpu = time.monotonic() - begun, usage.ru_utime + usage.ru_stime
-    peak = usage.ru_maxrss / 1000
-    print(f"{what}: peak {peak:.0f} MB, {wall:.1f} s wall, {cpu:.1f} CPU s", flush=True)
-    return peak
+    cost = pipeline.measured()
+    print(f"{what}: peak {cost.peak_mb:.0f} MB, {cost.wall_seconds:.1f} s wall, "
+          f"{cost.cpu_seconds:.1f} CPU s", flush=True)
+    return cost.peak_mb
 
 
 def large_value(program: pathlib.Path, folder: pathlib.Path, simulator: Simulator, table: str,

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import json
+import dataclasses
 import os
 import pathlib
 import subprocess
+import time
 
 from simulator import Simulator
 
 RETRY, RECONFIGURE, RESEED, REPORT = 75, 78, 65, 70
+
+
+@dataclasses.dataclass(frozen=True)
+class Cost:
+    """What the kernel says of a process at its end."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    peak_mb: float  # Resident.
 
 
 class Pipeline:
@@ -53,6 +64,18 @@ password = {{ env = "PIPELINE_PASSWORD" }}
             errors="replace",
             env=dict(os.environ, PIPELINE_PASSWORD=self.password, **environment),
         )
+
+    def measured(self) -> Cost:
+        """Runs it in a process of its own; ends the program if that fails."""
+        begun = time.monotonic()
+        process = self.start()
+        output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode != 0:
+            raise SystemExit(f"the run ended with {process.returncode}:\n{output}")
+        return Cost(time.monotonic() - begun, usage.ru_utime + usage.ru_stime,
+                    usage.ru_maxrss / 1000)
 
     def run(self, command: str = "run", **environment: str) -> tuple[int, str]:
         """Exit code and output."""
