@@ -9,6 +9,7 @@
 #include "sim/engine/procedures.h"
 #include "sim/engine/table_layout.h"
 #include "sim/engine/type_facts.h"
+#include "sim/quoting.h"
 
 namespace mssql_cdc::sim {
 namespace {
@@ -23,15 +24,6 @@ Value TextOrNull(const std::optional<std::string>& text) {
 
 Value IntOrNull(const std::optional<std::int32_t>& integer) {
   return integer ? IntValue(*integer) : Value{};
-}
-
-std::string Bracketed(const std::string& name) {
-  std::string text = "[";
-  for (const char c : name) {
-    text.push_back(c);
-    if (c == ']') text.push_back(c);
-  }
-  return text + "]";
 }
 
 std::int32_t EnableTableCall(Session& session, std::vector<ProcedureArgument>& given) {

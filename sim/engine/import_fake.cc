@@ -7,6 +7,7 @@
 #include "sim/engine/fake_files.h"
 #include "sim/engine/stored_table.h"
 #include "sim/engine/table_layout.h"
+#include "sim/quoting.h"
 #include "sim/sql/convert.h"
 #include "sim/sql/types.h"
 
@@ -25,24 +26,6 @@ bool Holds(const std::vector<std::string>& names, const std::string& name) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& n) {
     return EqualsIgnoringAsciiCase(n, name);
   });
-}
-
-std::string Bracketed(const std::string& name) {
-  std::string text = "[";
-  for (const char c : name) {
-    text.push_back(c);
-    if (c == ']') text.push_back(c);
-  }
-  return text + "]";
-}
-
-std::string Quoted(const std::string& text) {
-  std::string quoted = "N'";
-  for (const char c : text) {
-    quoted.push_back(c);
-    if (c == '\'') quoted.push_back(c);
-  }
-  return quoted + "'";
 }
 
 // The type whose column the existing package reads as `spark_type`

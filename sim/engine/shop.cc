@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "sim/quoting.h"
+
 namespace mssql_cdc::sim {
 namespace {
 
@@ -120,15 +122,6 @@ constexpr const char* kCities[] = {"Berlin", "München", "Kraków", "São Paulo"
 constexpr const char* kNames[] = {"Anna Müller",   "Jan Kowalski", "José Álvarez",
                                   "Ирина Петрова", "山田 太郎",    "Zoë O'Brien",
                                   "Nguyễn Văn An", "Leila Haddad"};
-
-std::string Quoted(std::string_view text) {
-  std::string quoted = "N'";
-  for (const char c : text) {
-    quoted.push_back(c);
-    if (c == '\'') quoted.push_back(c);
-  }
-  return quoted + "'";
-}
 
 std::string Customers() {
   std::string script;

@@ -2,21 +2,14 @@
 
 #include <thread>
 
+#include "sim/quoting.h"
+
 namespace mssql_cdc::sim::wire {
 namespace {
 
 // How long a client may take over its login.
 constexpr std::int64_t kLoginLimitMs = 60'000;
 constexpr std::size_t kWaitingMessageCountMax = 8;
-
-std::string Bracketed(const std::string& name) {
-  std::string made = "[";
-  for (const char c : name) {
-    made += c;
-    if (c == ']') made += c;
-  }
-  return made + "]";
-}
 
 // The engine's answer to a reset: only what the client must know of it.
 class ResetSink final : public ReplySink {
