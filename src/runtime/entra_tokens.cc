@@ -117,9 +117,15 @@ Result<Answer> Ask(const Question& question, std::int64_t limit_ms) {
 }
 
 // http would show the secret or the token to everybody on the way.
-bool IsSafe(const std::string& url) {
-  return url.starts_with("https://") || url.starts_with("http://127.0.0.1") ||
-         url.starts_with("http://localhost");
+bool IsSafe(std::string_view url) {
+  if (url.starts_with("https://")) return true;
+  for (const std::string_view local : {"http://127.0.0.1", "http://localhost"}) {
+    if (!url.starts_with(local)) continue;
+    // Not the beginning of another host's name, nor a user's name before one.
+    const bool ends = url.size() == local.size() || url[local.size()] == ':';
+    if (ends && url.find('@') == std::string_view::npos) return true;
+  }
+  return false;
 }
 
 class EntraTokens : public TokenSource {

@@ -140,6 +140,10 @@ def cases(endpoint: str, token_file: pathlib.Path) -> list[Case]:
              says=("invalid_client AADSTS7000215",)),
         Case("Entra ID by http elsewhere", "MC2008", app, secret,
              {"AZURE_AUTHORITY_HOST": "http://login.example"}, says=("https",)),
+        Case("a host that begins as this machine", "MC2008", app, secret,
+             {"AZURE_AUTHORITY_HOST": "http://127.0.0.1.login.example"}, says=("https",)),
+        Case("a host behind a user's name", "MC2008", app, secret,
+             {"AZURE_AUTHORITY_HOST": "http://localhost:1@login.example"}, says=("https",)),
         Case("another kind", "MC6006", ";Authentication=ActiveDirectoryInteractive", {}, says=("ActiveDirectoryInteractive",)),
     ]
 
