@@ -1,5 +1,7 @@
 #include "cdc/capture_instance.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -20,15 +22,6 @@ Result<std::string> NeededText(const RowView& row, std::string_view column) {
         .With("column", std::string(column));
   }
   return *std::move(text);
-}
-
-std::string Join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) {
-    if (!text.empty()) text += ", ";
-    text += name;
-  }
-  return text;
 }
 
 // Names a person may have meant: those that begin with it, and those a few edits away.
@@ -172,7 +165,7 @@ Result<const CaptureInstance*> FindByName(const std::vector<CaptureInstance>& in
   if (same_but_case.size() <= 1) return match;
   return Error(ErrorId::kCaptureInstanceNotFound)
       .With("capture_instance", std::string(name))
-      .With("candidates", Join(same_but_case));
+      .With("candidates", fmt::format("{}", fmt::join(same_but_case, ", ")));
 }
 
 // An instance of the only table whose default instance name is `name`, or null.
@@ -207,7 +200,8 @@ Result<InstanceFamily> ResolveFamily(const std::vector<CaptureInstance>& instanc
     Error error(ErrorId::kCaptureInstanceNotFound);
     error.Add("capture_instance", std::string(name));
     const std::vector<std::string> nearest = NearestNames(instances, name);
-    if (!nearest.empty()) error.Add("nearest", Join(nearest));
+    if (!nearest.empty())
+      error.Add("nearest", fmt::format("{}", fmt::join(nearest, ", ")));
     error.Add("visible_count", std::to_string(instances.size()));
     return error;
   }

@@ -1,5 +1,7 @@
 #include "cdc/read_plan.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -66,15 +68,6 @@ std::vector<std::string> Misfits(const ReadFacts& facts,
   return misfits;
 }
 
-std::string Join(const std::vector<std::string>& parts, const char* separator = ", ") {
-  std::string text;
-  for (const std::string& part : parts) {
-    if (!text.empty()) text += separator;
-    text += part;
-  }
-  return text;
-}
-
 Status CheckDdl(const ReadFacts& facts, const std::vector<ReadPiece>& pieces,
                 ReadPlan& plan) {
   const auto ddl = DdlOf(facts, pieces);
@@ -107,8 +100,8 @@ Status CheckDdl(const ReadFacts& facts, const std::vector<ReadPiece>& pieces,
     }
     return Error(ErrorId::kSchemaChanged)
         .With("capture_instance", instance_of(ddl.begin()->second.first))
-        .With("changes", Join(offences))
-        .With("ddl", Join(commands, "; "));
+        .With("changes", fmt::format("{}", fmt::join(offences, ", ")))
+        .With("ddl", fmt::format("{}", fmt::join(commands, "; ")));
   }
   for (const auto& [lsn, entry] : ddl) {
     SourceEvent event;
@@ -134,9 +127,9 @@ Status CheckSwitch(const ReadFacts& facts, const InstanceFacts& newer, ReadPlan&
   }
   if (facts.fields_are_declared) {
     if (!added.empty()) {
-      plan.warnings.push_back(
-          "capture instance " + newer.columns.instance.name +
-          " captures columns that option columns does not name: " + Join(added));
+      plan.warnings.push_back("capture instance " + newer.columns.instance.name +
+                              " captures columns that option columns does not name: " +
+                              fmt::format("{}", fmt::join(added, ", ")));
     }
     return Unit{};
   }
@@ -146,7 +139,7 @@ Status CheckSwitch(const ReadFacts& facts, const InstanceFacts& newer, ReadPlan&
   return Error(ErrorId::kSchemaChanged)
       .With("capture_instance", newer.columns.instance.name)
       .With("first_lsn", first ? first->Text() : "none")
-      .With("changes", Join(changes))
+      .With("changes", fmt::format("{}", fmt::join(changes, ", ")))
       .With("cure", "start again: the columns are inferred anew");
 }
 
@@ -170,7 +163,8 @@ void NoteSwitches(const ReadFacts& facts, const std::vector<ReadPiece>& pieces,
       if (before[i].name && !now[i].name) lost.push_back(facts.fields[i].name);
     }
     if (!lost.empty()) {
-      event.detail += "; no longer captured, read as NULL: " + Join(lost);
+      event.detail += "; no longer captured, read as NULL: " +
+                      fmt::format("{}", fmt::join(lost, ", "));
     }
     plan.events.push_back(std::move(event));
   }
@@ -194,7 +188,7 @@ std::string CauseOf(const ReadFacts& facts, const CaptureInstance& instance,
     }
   }
   if (is_oldest && !gone.empty()) {
-    return "held only by capture instance " + Join(gone) +
+    return "held only by capture instance " + fmt::format("{}", fmt::join(gone, ", ")) +
            ", which was disabled before they were read";
   }
   // Without a memory the creation's time tells, where it can be compared.
