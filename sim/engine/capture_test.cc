@@ -131,26 +131,6 @@ TEST_F(CaptureTest, ChangeTableHasTheDocumentedColumns) {
                               "__$update_mask", "id", "a", "b", "__$command_id"}));
 }
 
-// S8: (max) types are NULL in the old image unless changed; old LOBs in 1 and 3;
-// computed columns always; rowversion is binary(8).
-TEST_F(CaptureTest, SomeTypesComeAsNull) {
-  Run("CREATE TABLE dbo.l (id int NOT NULL PRIMARY KEY, n int, m nvarchar(max), o "
-      "text, "
-      "c AS n + 1, v rowversion)");
-  Run("EXEC sys.sp_cdc_enable_table N'dbo', N'l', @role_name = NULL");
-  Capture();
-  Run("INSERT INTO dbo.l (id, n, m, o) VALUES (1, 1, N'max', 'old')");
-  Run("UPDATE dbo.l SET n = 2");
-  Run("UPDATE dbo.l SET m = N'new'");
-  Run("DELETE FROM dbo.l");
-  Capture();
-  EXPECT_EQ(
-      Run("SELECT __$operation, n, m, o, c, DATALENGTH(v) FROM cdc.dbo_l_CT ORDER BY "
-          "__$start_lsn, __$command_id, __$seqval, __$operation"),
-      (Rows{"2|1|max|old|NULL|8", "3|1|NULL|NULL|NULL|8", "4|2|max|old|NULL|8",
-            "3|2|max|NULL|NULL|8", "4|2|new|old|NULL|8", "1|2|new|NULL|NULL|8"}));
-}
-
 // S5 and S6: two instances see one change under the same LSN and seqval, with different
 // command ids; the second is unreachable until capture has met it.
 TEST_F(CaptureTest, TwoInstancesDifferInCommandId) {

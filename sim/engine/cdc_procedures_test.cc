@@ -44,26 +44,6 @@ TEST_F(CdcProceduresTest, AllChangesReadsAClosedInterval) {
                               "__$update_mask", "id", "a"}));
 }
 
-// Facts 1.12 line 3: 313 for each end outside the validity interval.
-TEST_F(CdcProceduresTest, OutsideTheIntervalIs313) {
-  Track("t");
-  Fill(2);
-  const std::string min = "sys.fn_cdc_get_min_lsn('dbo_t')";
-  const std::string max = "sys.fn_cdc_get_max_lsn()";
-  const std::pair<std::string, std::string> kRanges[] = {
-      {"NULL", max},
-      {min, "NULL"},
-      {"sys.fn_cdc_decrement_lsn(" + min + ")", max},
-      {min, "sys.fn_cdc_increment_lsn(" + max + ")"},
-      {max, min}};
-  for (const auto& [first, last] : kRanges) {
-    EXPECT_EQ(ErrorOf("SELECT * FROM cdc.fn_cdc_get_all_changes_dbo_t(" + first + ", " +
-                      last + ", 'all')"),
-              313)
-        << first << " " << last;
-  }
-}
-
 // Facts 1.6: net changes reduce to one row for each key.
 TEST_F(CdcProceduresTest, NetChangesReducePerKey) {
   Track("t");

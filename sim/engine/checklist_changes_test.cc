@@ -184,6 +184,7 @@ TEST_F(Checklist07Lobs, SomeTypesComeAsNull) {
   EXPECT_EQ(Lobs(),
             (Rows{"2|1|max|old|NULL", "3|1|NULL|NULL|NULL", "4|2|max|old|NULL",
                   "3|2|max|NULL|NULL", "4|2|new|old|NULL", "1|2|new|NULL|NULL"}));
+  EXPECT_EQ(Changes("DATALENGTH(v)", "dbo_l"), Rows(6, "8"));
   EXPECT_EQ(One("SELECT t.name, c.max_length FROM sys.columns c JOIN sys.types t ON "
                 "t.user_type_id = c.user_type_id WHERE c.object_id = "
                 "OBJECT_ID('cdc.dbo_l_CT') AND c.name = 'v'"),
