@@ -14,7 +14,7 @@ import os
 import sys
 import traceback
 
-os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
