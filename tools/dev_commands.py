@@ -23,17 +23,17 @@ class Command:
     work: Callable[[list[str]], int]
 
 
-def ready() -> bool:
+def ready(peers: bool = True) -> bool:
     """Sets the machine up; tells what could not be had. Quick when there is nothing to do."""
-    complaints = dev_setup.setup()
+    complaints = dev_setup.setup(peers)
     for complaint in complaints:
         print(f"could not be had: {complaint}", file=sys.stderr)
     return not complaints
 
 
-def attempt(work: Callable[[], int | None]) -> int:
+def attempt(work: Callable[[], int | None], peers: bool = True) -> int:
     """Runs `work` on a machine that is set up; a failed step is an exit code, not a trace."""
-    if not ready():
+    if not ready(peers):
         return 1
     try:
         return work() or 0
@@ -132,6 +132,18 @@ def script(path: str, *fixed) -> Callable[[list[str]], int]:
     return command
 
 
+def demo(words: list[str]) -> int:
+    """The product alone is built: who sees it first should not wait for its tests."""
+
+    def work() -> int:
+        print("building mssql-cdc (minutes the first time, seconds later)", flush=True)
+        dev_build.build("build", "release", ["mssql-cdc"])
+        return dev_run.show([dev_paths.venv_python(), ROOT / "tools/demo.py",
+                             "--program", dev_steps.PROGRAM, *words])
+
+    return attempt(work, peers=False)
+
+
 def crash(words: list[str]) -> int:
     """All stops of the runtime; with --full 1000 seeds of the model test after them."""
 
@@ -195,8 +207,7 @@ def fuzz(words: list[str]) -> int:
 
 COMMANDS = {
     "setup": Command("setup", "install what the project needs", setup),
-    "demo": Command("demo", "the product on a sample shop, checked by other programs",
-                    script("tools/demo.py", "--program", dev_steps.PROGRAM)),
+    "demo": Command("demo", "the product on a sample shop, checked by other programs", demo),
     "test": Command("test [NAME]", "everything CI runs, or the tests of one room", test),
     "check": Command("check", "before every commit: tidy, format, sanitizers, unit", check),
     "peers": Command("peers [--only NAME | --debezium]",

@@ -117,8 +117,11 @@ def fetch_go_modules() -> list[str]:
     return [] if done.returncode == 0 else ["Go modules of tests/peers/go"]
 
 
-def setup() -> list[str]:
-    """Brings the machine to what the project needs; returns what could not be had."""
+def setup(peers: bool = True) -> list[str]:
+    """Brings the machine to what the project needs; returns what could not be had.
+
+    Without `peers` only what building and the demo need: no foreign drivers, no Spark.
+    """
     dev_paths.cache().mkdir(parents=True, exist_ok=True)
     complaints = [f"program {name}" for name in TOOLCHAIN if not shutil.which(name)]
     complaints += install_debian_packages()
@@ -126,6 +129,8 @@ def setup() -> list[str]:
         # The environment was removed: what its stamp says is no longer so.
         (dev_paths.cache() / "venv.stamp").unlink(missing_ok=True)
     complaints += stamped("venv", stamp_of(REQUIREMENTS), install_python_packages)
+    if not peers:
+        return complaints
     if shutil.which("go"):
         go = stamp_of(GO_MODULES / "go.mod", GO_MODULES / "go.sum")
         complaints += stamped("go", go, fetch_go_modules)

@@ -105,6 +105,8 @@ STEPS = [
          ctest("release", "-L", "^sim$")),
     Step("model", "random histories and readers' lives, 50 seeds; ./dev crash --full does "
          "1000", counted_program(dev_paths.program("tests/model_test"), "--seeds", "50")),
+    Step("demo", "the README's first command, compared by other people's programs",
+         counted(ROOT / "tools/demo.py", "--program", PROGRAM)),
     Step("build dev", "everything, with ASan and UBSan", dev_preset_build),
     # The simulator's run sanitized with `./dev test sim` only.
     Step("unit sanitized", "the product's unit tests and fuzz corpus under ASan and UBSan",
