@@ -125,7 +125,7 @@ std::optional<std::int64_t> TakeDate(std::string_view& text) {
   return days;
 }
 
-// Up to `kept` fraction digits as microseconds, further ones up to `max` left out.
+// One to `max` fraction digits as microseconds; those behind the sixth are left out.
 std::optional<std::int64_t> TakeFraction(std::string_view& text, std::size_t max) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
   if (end == 0 || end > max) return std::nullopt;
