@@ -48,14 +48,15 @@ def fetch_npm_packages() -> list[str]:
 
 def fetch_maven_artefacts(source: pathlib.Path, name: str) -> list[str]:
     """All that the pom.xml in `source` names, as jars in java/NAME of the cache."""
-    print(f"fetching Maven artefacts of tests/peers/{source.name}", flush=True)
+    what = f"Maven artefacts of {source.relative_to(dev_paths.ROOT)}"
+    print(f"fetching {what}", flush=True)
     folder = dev_paths.cache() / "java" / name
     shutil.rmtree(folder, ignore_errors=True)
     fetched = shutil.which("mvn") and done(
         ["mvn", "-q", "-B", "-f", source / "pom.xml",
          f"-Dmaven.repo.local={dev_paths.cache() / 'maven'}", COPY_DEPENDENCIES,
          f"-DoutputDirectory={folder}"], dev_paths.cache())
-    return [] if fetched else [f"Maven artefacts of tests/peers/{source.name}"]
+    return [] if fetched else [what]
 
 
 def fetch_crates() -> list[str]:

@@ -6,10 +6,10 @@ folder of the Delta jars a session loads.
 
 import pathlib
 import shutil
-import subprocess
 import venv
 
 import dev_paths
+import dev_setup_peers
 
 FILES = dev_paths.ROOT / "tests" / "existing"
 REQUIREMENTS = FILES / "requirements.txt"
@@ -22,30 +22,21 @@ def spark_python() -> pathlib.Path:
 
 
 def jars() -> pathlib.Path:
-    return dev_paths.cache() / "jars"
+    return dev_paths.cache() / "java" / "spark"
 
 
 def install_python_packages() -> list[str]:
     print("installing Spark and the existing package", flush=True)
     if not spark_python().exists():
         venv.create(dev_paths.cache() / "spark", with_pip=True)
-    done = subprocess.run(
+    installed = dev_setup_peers.done(
         [spark_python(), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-         "--no-deps", "-r", REQUIREMENTS], capture_output=True, text=True)
-    if done.returncode != 0:
-        print(done.stdout[-2000:], done.stderr[-2000:], sep="\n")
-    return [] if done.returncode == 0 else ["Python packages of tests/existing"]
+         "--no-deps", "-r", REQUIREMENTS], dev_paths.cache())
+    return [] if installed else ["Python packages of tests/existing"]
 
 
 def fetch_jars() -> list[str]:
-    print("fetching the Delta jars", flush=True)
-    done = subprocess.run(
-        ["mvn", "-B", "-q", "-f", POM, "dependency:copy-dependencies",
-         f"-DoutputDirectory={jars()}", f"-Dmaven.repo.local={dev_paths.cache() / 'maven'}"],
-        capture_output=True, text=True)
-    if done.returncode != 0:
-        print(done.stdout[-2000:], done.stderr[-2000:], sep="\n")
-    return [] if done.returncode == 0 else ["Maven artifacts of tests/existing"]
+    return dev_setup_peers.fetch_maven_artefacts(FILES, jars().name)
 
 
 def setup(stamped, stamp_of) -> list[str]:

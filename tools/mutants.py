@@ -17,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLE = ROOT / "sim/engine/behaviour.h"
 SWITCH = "MSSQL_CDC_TEST_WITHOUT"
 RUN_SECONDS_MAX = 120
+TESTS_FAILED = 1  # GoogleTest's exit code.
+TIMED_OUT = 124
 
 
 def behaviours(text: str) -> list[tuple[str, int]]:
@@ -36,13 +38,21 @@ def run(program: pathlib.Path, pattern: str, without: str = "") -> tuple[int, st
             [program, f"--gtest_filter={pattern}", "--gtest_color=no"],
             env=environment, capture_output=True, text=True, timeout=RUN_SECONDS_MAX)
     except subprocess.TimeoutExpired:
-        return 1, "timed out"
+        return TIMED_OUT, ""
     return done.returncode, done.stdout
 
 
-def attempt(program: pathlib.Path, name: str, line: int) -> tuple[str, int, set[str], bool]:
+def verdict(code: int, failed: set[str]) -> str:
+    """"red": a test noticed; "GREEN": none did; "BROKEN": it crashed or hung, which says nothing."""
+    if code == 0:
+        return "GREEN"
+    return "red" if code == TESTS_FAILED and failed else "BROKEN"
+
+
+def attempt(program: pathlib.Path, name: str, line: int) -> tuple[str, int, set[str], str]:
     code, output = run(program, f"Checklist{line:02}*", name)
-    return name, line, failed_tests(output), code != 0
+    failed = failed_tests(output)
+    return name, line, failed, verdict(code, failed)
 
 
 def main(words: list[str]) -> int:
@@ -60,22 +70,21 @@ def main(words: list[str]) -> int:
         print("with all behaviours, these fail:", *sorted(failed_tests(output)))
         print("0 passed, 1 failed")
         return 1
-    green = []
+    missed = []
     noticed: set[str] = set()
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         jobs = [pool.submit(attempt, options.program, *row) for row in rows]
         for job in jobs:
-            name, line, failed, red = job.result()
+            name, line, failed, judged = job.result()
             noticed |= failed
-            print(f"{'red  ' if red else 'GREEN'} {line:2} {name}: "
-                  f"{', '.join(sorted(failed)) or '-'}", flush=True)
-            if not red:
-                green.append(name)
+            print(f"{judged:6} {line:2} {name}: {', '.join(sorted(failed)) or '-'}", flush=True)
+            if judged != "red":
+                missed.append(name)
     if not options.only:
         for test in sorted(ran - noticed):
             print(f"no switch concerns {test}")
-    print(f"{len(rows) - len(green)} passed, {len(green)} failed")
-    return 1 if green else 0
+    print(f"{len(rows) - len(missed)} passed, {len(missed)} failed")
+    return 1 if missed else 0
 
 
 if __name__ == "__main__":

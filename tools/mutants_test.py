@@ -18,6 +18,13 @@ class Reading(unittest.TestCase):
         output = "[  FAILED  ] Checklist01.Idle (3 ms)\n[       OK ] Checklist01.Other (1 ms)\n"
         self.assertEqual(mutants.failed_tests(output), {"Checklist01.Idle"})
 
+    def test_only_a_failed_test_counts_as_noticed(self):
+        for code, failed, wanted in ((0, set(), "GREEN"), (1, {"Checklist01.Idle"}, "red"),
+                                     (1, set(), "BROKEN"), (-11, set(), "BROKEN"),
+                                     (-6, {"Checklist01.Idle"}, "BROKEN"),
+                                     (mutants.TIMED_OUT, set(), "BROKEN")):
+            self.assertEqual(mutants.verdict(code, failed), wanted, (code, failed))
+
 
 if __name__ == "__main__":
     unittest.main()

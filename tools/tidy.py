@@ -14,6 +14,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import tidy_documents
 import tidy_ratchets
+import tidy_readers
 import tidy_rooms
 import tidy_text
 
@@ -23,6 +24,7 @@ CHECKS = [
     *tidy_rooms.CHECKS,
     *tidy_text.CHECKS,
     *tidy_documents.CHECKS,
+    *tidy_readers.CHECKS,
     *tidy_ratchets.CHECKS,
 ]
 

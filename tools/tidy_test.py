@@ -9,6 +9,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import tidy
 import tidy_documents
 import tidy_ratchets
+import tidy_readers
 import tidy_rooms
 import tidy_text
 
@@ -25,6 +26,11 @@ HEADER = "// What it is for.\n#pragma once\n"
 def banned(files: dict[str, str]) -> dict[str, int] | list:
     """The ratchet of banned calls, without a list of what is let be."""
     return tidy_text.banned_calls(files) or []
+
+
+def readers_document(what_b1_says: str) -> dict[str, str]:
+    rows = [f"| B{number} | x | {what_b1_says if number == 1 else 'y'} |\n" for number in tidy_readers.PUBLISHED]
+    return {tidy_readers.DOCUMENT: "".join(rows), "a_test.cc": "TEST_F(Source, B1B2ItHolds) {"}
 
 
 # (condition, check, files in which it finds something, files in which it must not)
@@ -67,6 +73,14 @@ CASES = [
      {"docs/options.md": "| `retries` | 3 | an integer from 0 | how often |\n"}, {}),
     ("an option row that the check cannot read", tidy_documents.check_options_document,
      {"src/cdc/option_table.h": 'OptionRow{"a", kGroup, "1"}'}, {}),
+    ("a report without a row", tidy_readers.check_readers,
+     {tidy_readers.DOCUMENT: readers_document("y")[tidy_readers.DOCUMENT]
+      .replace("| B99 | x | y |\n", "")}, readers_document("y")),
+    ("a row that names no test", tidy_readers.check_readers,
+     {tidy_readers.DOCUMENT: readers_document("test of that name")[tidy_readers.DOCUMENT]},
+     readers_document("test of that name")),
+    ("a row that names a test in vain", tidy_readers.check_readers,
+     readers_document("`Source.B1B2Holds`"), readers_document("`Source.B1B2ItHolds`")),
     ("a header imports a namespace", tidy_text.check_headers,
      {"src/a.h": HEADER + "using namespace std;\n"},
      {"src/a.h": HEADER + "using std::string;\n"}),
