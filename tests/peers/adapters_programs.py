@@ -35,14 +35,18 @@ def go_program() -> pathlib.Path:
     return program
 
 
-def go_mssqldb(server: Server, mode: str, columns: list[values.Column]):
+def go_dsn(server: Server, mode: str) -> str:
     options = {"database": server.database, "app name": "peers",
                "encrypt": {"clear": "disable", "tls": "true", "strict": "strict"}[mode]}
     if mode != "clear" and server.authority_pem:
         options |= {"certificate": server.authority_pem, "hostNameInCertificate": "localhost"}
     user = urllib.parse.quote(server.user) + ":" + urllib.parse.quote(server.password)
-    dsn = f"sqlserver://{user}@{server.host}:{server.port}?{urllib.parse.urlencode(options)}"
-    return from_child([go_program(), dsn, values.query(columns)], dict(os.environ))
+    return f"sqlserver://{user}@{server.host}:{server.port}?{urllib.parse.urlencode(options)}"
+
+
+def go_mssqldb(server: Server, mode: str, columns: list[values.Column]):
+    return from_child([go_program(), go_dsn(server, mode), values.query(columns)],
+                      dict(os.environ))
 
 
 def settings(server: Server, mode: str, columns: list[values.Column]) -> dict[str, str]:
@@ -71,7 +75,8 @@ def java_classes(*more: str) -> str:
                       else "mssql-jdbc (no program javac)")
     classes = CACHE / "java/reader"
     sources = [HERE / name for name in ("java/Reader.java", *more)]
-    subprocess.run(["javac", "-d", classes, *sources], check=True, stdin=subprocess.DEVNULL)
+    subprocess.run(["javac", "-cp", os.pathsep.join(map(str, drivers)), "-d", classes,
+                    *sources], check=True, stdin=subprocess.DEVNULL)
     return os.pathsep.join(map(str, [classes, *drivers]))
 
 
@@ -80,7 +85,9 @@ def mssql_jdbc(server: Server, mode: str, columns: list[values.Column]):
                       settings(server, mode, columns))
 
 
-def tiberius(server: Server, mode: str, columns: list[values.Column]):
+@functools.cache
+def tiberius_program() -> pathlib.Path:
+    """The Rust reader, built once per source into the cache."""
     program = CACHE / "cargo/peers/release/peer_reader"
     done = subprocess.run(
         ["cargo", "build", "--quiet", "--release", "--locked", "--offline"],
@@ -88,7 +95,11 @@ def tiberius(server: Server, mode: str, columns: list[values.Column]):
         capture_output=True, text=True) if shutil.which("cargo") else None
     if done is None or done.returncode != 0:
         raise Missing("tiberius: " + (done.stderr.strip()[-600:] if done else "no cargo"))
-    return from_child([program], settings(server, mode, columns))
+    return program
+
+
+def tiberius(server: Server, mode: str, columns: list[values.Column]):
+    return from_child([tiberius_program()], settings(server, mode, columns))
 
 
 FIELD, LINE = "\x1f", "\x1e"
@@ -125,21 +136,26 @@ def freetds_text(text: str, column: values.Column) -> str | None:
     return f"{date} {time}{offset}"
 
 
+def freetds_environment(folder: str, server: Server, mode: str) -> dict[str, str]:
+    """The environment in which FreeTDS knows the server as `peer`."""
+    spelled = {"clear": "off", "login only": "request", "tls": "require"}[mode]
+    config = pathlib.Path(folder) / "freetds.conf"
+    config.write_text(
+        f"[peer]\nhost = {server.host}\nport = {server.port}\ntds version = 7.4\n"
+        f"encryption = {spelled}\nclient charset = UTF-8\ntext size = 1000000\n")
+    return dict(os.environ, FREETDSCONF=str(config), LC_ALL="C.UTF-8")
+
+
 def freetds(server: Server, mode: str, columns: list[values.Column]):
     if not shutil.which("tsql"):
         raise Missing("FreeTDS tsql (Debian package freetds-bin)")
-    spelled = {"clear": "off", "login only": "request", "tls": "require"}[mode]
     with tempfile.TemporaryDirectory() as folder:
-        config = pathlib.Path(folder) / "freetds.conf"
-        config.write_text(
-            f"[peer]\nhost = {server.host}\nport = {server.port}\ntds version = 7.4\n"
-            f"encryption = {spelled}\nclient charset = UTF-8\ntext size = 1000000\n")
+        environment = freetds_environment(folder, server, mode)
         done = subprocess.run(
             ["tsql", "-S", "peer", "-U", server.user, "-P", server.password,
              "-D", server.database, "-J", "UTF-8", "-o", "fhq", "-t", FIELD, "-r", LINE],
             input=values.query(columns) + "\ngo\nexit\n", capture_output=True, text=True,
-            timeout=CLIENT_SECONDS_MAX,
-            env=dict(os.environ, FREETDSCONF=str(config), LC_ALL="C.UTF-8"))
+            timeout=CLIENT_SECONDS_MAX, env=environment)
     if FIELD not in done.stdout:
         raise RuntimeError((done.stdout + done.stderr).strip()[-600:])
     lines = [line for line in done.stdout.split(LINE) if FIELD in line]

@@ -1,3 +1,5 @@
+import com.microsoft.sqlserver.jdbc.SQLServerError;
+import com.microsoft.sqlserver.jdbc.SQLServerException;
 import java.io.PrintStream;
 import java.math.BigDecimal;
 import java.nio.charset.StandardCharsets;
@@ -10,6 +12,8 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.sql.Savepoint;
 import java.sql.Statement;
+import java.sql.Time;
+import java.sql.Timestamp;
 import java.sql.Types;
 import java.util.Properties;
 
@@ -51,6 +55,7 @@ public final class Exercises {
           + "|" + (rows.getObject(4) == null ? "NULL" : "value") + "|" + rows.getBigDecimal(5)
           + "|" + rows.getDate(6));
     }
+    everyType(session);
     try (PreparedStatement statement = session.prepareStatement("SELECT ? * 2")) {
       StringBuilder found = new StringBuilder();
       for (int number = 0; number < 3; ++number) {
@@ -66,6 +71,24 @@ public final class Exercises {
       ResultSet rows = statement.executeQuery();
       rows.next();
       say("long", rows.getLong(1) + "|" + rows.getLong(2));
+    }
+  }
+
+  private static void everyType(Connection session) throws SQLException {
+    String query = System.getenv("PEER_EVERY_TYPE").replaceAll("\\{\\d+\\}", "?");
+    try (PreparedStatement statement = session.prepareStatement(query)) {
+      statement.setLong(1, 9007199254740993L);
+      statement.setBoolean(2, true);
+      statement.setDouble(3, 0.1);
+      statement.setBigDecimal(4, new BigDecimal("1234.5"));
+      statement.setDate(5, Date.valueOf("2024-02-29"));
+      statement.setTime(6, Time.valueOf("23:59:58"));
+      statement.setTimestamp(7, Timestamp.valueOf("2024-02-29 23:59:58.123"));
+      statement.setObject(8, "6F9619FF-8B86-D011-B42D-00C04FC964FF",
+          microsoft.sql.Types.GUID);
+      statement.setString(9, "Ωü日");
+      statement.setBytes(10, new byte[] {0, -1, 127});
+      say("every type", one(statement.executeQuery()));
     }
   }
 
@@ -90,8 +113,12 @@ public final class Exercises {
       session.rollback();
       say("rollback", one(statement.executeQuery("SELECT COUNT(*) FROM #t")));
       statement.execute("INSERT #t VALUES (1)");
-      Savepoint kept = session.setSavepoint();
+      session.commit();
+      session.rollback();
+      say("commit", one(statement.executeQuery("SELECT COUNT(*) FROM #t")));
       statement.execute("INSERT #t VALUES (2)");
+      Savepoint kept = session.setSavepoint();
+      statement.execute("INSERT #t VALUES (3)");
       session.rollback(kept);
       say("savepoint", one(statement.executeQuery("SELECT COUNT(*) FROM #t")));
       session.commit();
@@ -121,10 +148,22 @@ public final class Exercises {
     } catch (SQLException failure) {
       say("error", failure.getErrorCode());
     }
+    try (Statement statement = session.createStatement()) {
+      statement.execute("\n\nRAISERROR(N'told', 12, 7)");
+    } catch (SQLServerException failure) {
+      SQLServerError said = failure.getSQLServerError();
+      say("told", said.getErrorNumber() + "|" + said.getErrorSeverity() + "|"
+          + said.getErrorState() + "|" + said.getLineNumber());
+    }
+    try (Statement statement = session.createStatement()) {
+      say("after error", one(statement.executeQuery("SELECT 7")));
+    }
   }
 
   public static void main(String[] words) throws Exception {
     Properties settings = Reader.properties(System.getenv());
+    // Otherwise a time goes as the datetime of 1970, which equals no time.
+    settings.setProperty("sendTimeAsDatetime", "false");
     try (Connection session = DriverManager.getConnection("jdbc:sqlserver://", settings)) {
       parameters(session);
       catalogue(session, settings.getProperty("databaseName"));

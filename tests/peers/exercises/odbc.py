@@ -1,15 +1,9 @@
 """The exercises (tests/peers/exercises.py) by pyodbc."""
 
-import datetime
-import decimal
-import json
 import os
 
 import pyodbc
-
-
-def say(name: str, text) -> None:
-    print(json.dumps([name, str(text)]), flush=True)
+from python_values import EVERY_TYPE, MANY, PARAMETERS, RAISE, every_type, row_text, say
 
 
 def one(cursor) -> str:
@@ -19,14 +13,12 @@ def one(cursor) -> str:
 pyodbc.pooling = False
 session = pyodbc.connect(os.environ["PEER_CONNECTION"], autocommit=True)
 cursor = session.cursor()
-row = cursor.execute("SELECT ? + 1, ?, ?, CAST(? AS int), ?, ?", 4, "ü日", b"\x01", None,
-                     decimal.Decimal("12.34"), datetime.date(2024, 2, 29)).fetchone()
-say("parameters", "|".join("NULL" if value is None else
-                           f"0x{value.hex()}" if isinstance(value, bytes) else str(value)
-                           for value in row))
+say("parameters", row_text(cursor.execute("SELECT ? + 1, ?, ?, CAST(? AS int), ?, ?",
+                                          *PARAMETERS).fetchone()))
+say("every type", one(cursor.execute(every_type("?"), *EVERY_TYPE)))
 say("prepared", ",".join(one(cursor.execute("SELECT ? * 2", number)) for number in range(3)))
-say("long", "|".join(str(value) for value in cursor.execute(
-    "SELECT DATALENGTH(?), DATALENGTH(?)", "x" * 100000, b"y" * 100000).fetchone()))
+say("long", row_text(cursor.execute("SELECT DATALENGTH(?), DATALENGTH(?)", "ü" * 100000,
+                                    b"y" * 100000).fetchone()))
 say("tables", ",".join(row.table_name for row in cursor.tables(table="all%", schema="dbo")))
 say("columns", len(cursor.columns(table="all_types").fetchall()))
 say("key", ",".join(row.column_name for row in cursor.primaryKeys(table="all_types")))
@@ -37,6 +29,10 @@ session.autocommit = False
 cursor.execute("INSERT #t VALUES (1)")
 session.rollback()
 say("rollback", one(cursor.execute("SELECT COUNT(*) FROM #t")))
+cursor.execute("INSERT #t VALUES (1)")
+session.commit()
+session.rollback()
+say("commit", one(cursor.execute("SELECT COUNT(*) FROM #t")))
 session.commit()
 session.autocommit = True
 cursor.close()
@@ -48,8 +44,7 @@ except pyodbc.Error:
     say("cancelled", "yes")
 session.timeout = 0
 say("after cancel", one(session.execute("SELECT 8")))
-unread = session.execute("SELECT a.id FROM dbo.all_types a CROSS JOIN dbo.all_types b "
-                         "CROSS JOIN dbo.all_types c CROSS JOIN dbo.all_types d")
+unread = session.execute(MANY)
 unread.fetchone()
 unread.close()
 say("left unread", one(session.execute("SELECT 9")))
@@ -57,3 +52,7 @@ try:
     session.execute("SELECT * FROM dbo.no_such_table")
 except pyodbc.Error as failure:
     say("error", "208" if "(208)" in str(failure) or failure.args[0] == "42S02" else failure)
+try:
+    session.execute(RAISE)
+except pyodbc.Error:
+    say("after error", one(session.execute("SELECT 7")))

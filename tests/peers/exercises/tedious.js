@@ -77,12 +77,29 @@ async function parameters() {
   ]);
   say("parameters", [row[0], row[1], "0x" + row[2].toString("hex"), row[3] ?? "NULL", row[4],
                      row[5].toISOString().slice(0, 10)].join("|"));
+  say("every type", (await everyType())[0][0]);
   say("prepared", await prepared());
   const [long] = await run("execSql", "SELECT DATALENGTH(@a), DATALENGTH(@b)", [
     ["a", TYPES.NVarChar, "x".repeat(100000)],
     ["b", TYPES.VarBinary, Buffer.alloc(100000)],
   ]);
   say("long", long.join("|"));
+}
+
+function everyType() {
+  const query = environment.PEER_EVERY_TYPE.replace(/\{(\d+)\}/g, "@p$1");
+  return run("execSql", query, [
+    ["p1", TYPES.BigInt, 9007199254740993n],
+    ["p2", TYPES.Bit, true],
+    ["p3", TYPES.Float, 0.1],
+    ["p4", TYPES.Decimal, 1234.5, { precision: 9, scale: 1 }],
+    ["p5", TYPES.Date, new Date("2024-02-29T00:00:00Z")],
+    ["p6", TYPES.Time, new Date("1970-01-01T23:59:58Z"), { scale: 0 }],
+    ["p7", TYPES.DateTime2, new Date("2024-02-29T23:59:58.123Z"), { scale: 3 }],
+    ["p8", TYPES.UniqueIdentifier, "6F9619FF-8B86-D011-B42D-00C04FC964FF"],
+    ["p9", TYPES.NVarChar, "Ωü日"],
+    ["p10", TYPES.VarBinary, Buffer.from([0, 255, 127])],
+  ]);
 }
 
 async function transactions() {
@@ -94,8 +111,12 @@ async function transactions() {
   say("rollback", await count());
   await call("beginTransaction");
   await run("execSqlBatch", "INSERT #t VALUES (1)");
-  await call("saveTransaction", "kept");
+  await call("commitTransaction");
+  say("commit", await count());
+  await call("beginTransaction");
   await run("execSqlBatch", "INSERT #t VALUES (2)");
+  await call("saveTransaction", "kept");
+  await run("execSqlBatch", "INSERT #t VALUES (3)");
   await call("rollbackTransaction", "kept");
   say("savepoint", await count());
   await call("commitTransaction");
@@ -109,6 +130,9 @@ async function cancelling() {
   say("after cancel", (await run("execSql", "SELECT 8"))[0][0]);
   await run("execSql", "SELECT * FROM dbo.no_such_table").catch((failure) =>
     say("error", failure.number));
+  await run("execSqlBatch", "\n\nRAISERROR(N'told', 12, 7)").catch((failure) =>
+    say("told", [failure.number, failure.class, failure.state, failure.lineNumber].join("|")));
+  say("after error", (await run("execSql", "SELECT 7"))[0][0]);
 }
 
 connection.connect(async (refused) => {

@@ -1,11 +1,13 @@
 // Reads one query through go-mssqldb and prints each row as a JSON array of canonical
-// texts (tests/peers/README.md), null for NULL. Arguments: a DSN, a query.
+// texts (tests/peers/values.py), null for NULL. Arguments: a DSN, a query; without a query
+// it does the exercises.
 package main
 
 import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -109,11 +111,16 @@ func read(dsn, query string) error {
 }
 
 func main() {
-	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "DSN and query, please")
-		os.Exit(2)
+	var err error
+	switch len(os.Args) {
+	case 2:
+		err = exercise(os.Args[1])
+	case 3:
+		err = read(os.Args[1], os.Args[2])
+	default:
+		err = errors.New("a DSN, please, and a query unless it is for the exercises")
 	}
-	if err := read(os.Args[1], os.Args[2]); err != nil {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
