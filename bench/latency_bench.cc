@@ -73,6 +73,13 @@ class TimedLake final : public lake::Lake {
   Result<std::int64_t> RowCount(const std::string& at) override {
     return inner_.RowCount(at);
   }
+  Result<std::unique_ptr<lake::TableChange>> Change(
+      const std::string& at, const lake::ChangeSpec& spec) override {
+    return inner_.Change(at, spec);
+  }
+  Status EnableDeletionVectors(const std::string& at) override {
+    return inner_.EnableDeletionVectors(at);
+  }
 
  private:
   lake::Lake& inner_;

@@ -87,11 +87,45 @@ void mssql_cdc_delta_append_end(MssqlCdcDeltaAppend* append);
 // [{"version", "timestamp_ms", "operation", "user_metadata": text or null}], in order.
 int32_t mssql_cdc_delta_history(MssqlCdcDeltaTable* table, int64_t since_version,
                                 char** out, char** failure);
-// `spec`: {"columns": [name], "conditions": [{"column", "op": "equal" | "null" |
-// "not_null", "text"}]}; no columns: all. The stream may be pulled by any one thread
+// `spec`: {"columns": [name], "conditions": [{"column", "op": "equal" | "above" |
+// "at_least" | "number" | "null" | "not_null", "text", "number"}], "version": number or
+// null}; no columns: all. The stream may be pulled by any one thread
 // and outlive the table.
 int32_t mssql_cdc_delta_read(MssqlCdcDeltaTable* table, const char* spec,
                              struct ArrowArrayStream* out, char** failure);
+// A change of rows is an append's handle too: sources are drained into it, and end
+// comes last.
+//
+// `spec`: {"kind": "merge" | "optimize", "fields": [column]}. `files`: [{"row_count":
+// number or null, "removed_count", "size_bytes"}] of the version.
+int32_t mssql_cdc_delta_change_begin(MssqlCdcDeltaTable* table, const char* spec,
+                                     MssqlCdcDeltaAppend** out, int64_t* version,
+                                     char** files, char** failure);
+// `spec`: {"columns": [name], "files": [number] or null, "near": {"column", "ranges":
+// [[low, high]]} or null}. The stream has _file and _row last, and may outlive the
+// change.
+int32_t mssql_cdc_delta_change_probe(MssqlCdcDeltaAppend* change, const char* spec,
+                                     struct ArrowArrayStream* out, char** failure);
+// May be called while a source is being drained, by that source.
+int32_t mssql_cdc_delta_change_remove(const MssqlCdcDeltaAppend* change, int32_t file,
+                                      const int64_t* rows, uint64_t count,
+                                      char** failure);
+
+struct MssqlCdcDeltaChanged {
+  bool is_committed;
+  int64_t version;
+  int64_t added_count;
+  int64_t removed_count;
+  int64_t rewritten_row_count;
+  int64_t size_bytes;
+};
+
+int32_t mssql_cdc_delta_change_commit(MssqlCdcDeltaAppend* change,
+                                      MssqlCdcDeltaTable* table,
+                                      const char* user_metadata,
+                                      MssqlCdcDeltaChanged* out, char** failure);
+int32_t mssql_cdc_delta_enable_vectors(MssqlCdcDeltaTable* table, char** failure);
+
 int32_t mssql_cdc_delta_row_count(MssqlCdcDeltaTable* table, int64_t* out,
                                   char** failure);
 

@@ -113,11 +113,61 @@ std::string ReadJson(const ReadSpec& spec) {
       case Condition::Operator::kIsNotNull:
         op = "not_null";
         break;
+      case Condition::Operator::kAbove:
+        op = "above";
+        break;
+      case Condition::Operator::kAtLeast:
+        op = "at_least";
+        break;
+      case Condition::Operator::kNumberIs:
+        op = "number";
+        break;
     }
-    conditions.push_back(
-        {{"column", condition.column}, {"op", op}, {"text", condition.text}});
+    conditions.push_back({{"column", condition.column},
+                          {"op", op},
+                          {"text", condition.text},
+                          {"number", condition.number}});
   }
-  return Dump({{"columns", spec.columns}, {"conditions", conditions}});
+  Json json = {{"columns", spec.columns}, {"conditions", conditions}};
+  if (spec.version) json["version"] = *spec.version;
+  return Dump(json);
+}
+
+std::string ChangeJson(const ChangeSpec& spec) {
+  return Dump({{"kind", spec.kind == ChangeKind::kOptimize ? "optimize" : "merge"},
+               {"fields", FieldsJson(spec.fields)}});
+}
+
+std::string ProbeJson(const ProbeSpec& spec) {
+  Json json = {{"columns", spec.columns}};
+  if (spec.files) json["files"] = *spec.files;
+  if (spec.near) {
+    Json ranges = Json::array();
+    const auto add = [&ranges](const auto& range) {
+      ranges.push_back(Json::array({range.first, range.second}));
+    };
+    for (const auto& range : spec.near->numbers) add(range);
+    for (const auto& range : spec.near->texts) add(range);
+    json["near"] = {{"column", spec.near->column}, {"ranges", ranges}};
+  }
+  return Dump(json);
+}
+
+Result<std::vector<DataFile>> ParseFiles(std::string_view text) {
+  const Json json = Json::parse(text, nullptr, false);
+  if (!json.is_array()) return NotUnderstood();
+  std::vector<DataFile> files;
+  for (const Json& item : json) {
+    DataFile file;
+    const auto count = item.find("row_count");
+    if (count != item.end() && count->is_number_integer()) {
+      file.row_count = count->get<std::int64_t>();
+    }
+    file.removed_count = item.value("removed_count", std::int64_t{0});
+    file.size_bytes = item.value("size_bytes", std::int64_t{0});
+    files.push_back(file);
+  }
+  return files;
 }
 
 Result<TableState> ParseState(std::string_view text) {

@@ -18,10 +18,13 @@ std::string AlterJson(const std::vector<columns::Field>& add,
 std::string AppendJson(const AppendSpec& spec,
                        const std::vector<columns::Field>& fields);
 std::string ReadJson(const ReadSpec& spec);
+std::string ChangeJson(const ChangeSpec& spec);
+std::string ProbeJson(const ProbeSpec& spec);
 
 // Errors: LakeTableUnsupported for a column type outside of columns/schema.h.
 Result<TableState> ParseState(std::string_view text);
 Result<std::vector<CommitInfo>> ParseHistory(std::string_view text);
+Result<std::vector<DataFile>> ParseFiles(std::string_view text);
 
 // The catalogue's error for a code of delta_abi.h and its failure text.
 Error DeltaError(std::int32_t code, std::string_view failure,

@@ -1,97 +1,15 @@
 #include "lake/delta_lake.h"
 
-#include <atomic>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/text.h"
 #include "lake/delta_abi.h"
+#include "lake/delta_change.h"
+#include "lake/delta_drain.h"
 #include "lake/delta_json.h"
 #include "lake/fields.h"
 
 namespace mssql_cdc::lake {
-namespace {
-
-constexpr std::size_t kThreadCountMax = 16;
-
-// A text that rust/delta handed out.
-class Text {
- public:
-  Text() = default;
-  Text(const Text&) = delete;
-  Text& operator=(const Text&) = delete;
-  ~Text() { mssql_cdc_delta_free(text_); }
-
-  char** out() { return &text_; }
-  bool present() const { return text_ != nullptr; }
-  std::string_view view() const { return text_ == nullptr ? "" : text_; }
-
- private:
-  char* text_ = nullptr;
-};
-
-struct EndAppend {
-  void operator()(MssqlCdcDeltaAppend* append) const {
-    mssql_cdc_delta_append_end(append);
-  }
-};
-using AppendPtr = std::unique_ptr<MssqlCdcDeltaAppend, EndAppend>;
-
-// How the drain of one source ended.
-struct Drained {
-  std::optional<Error> error;
-  bool is_cancelled = false;
-};
-
-Drained Drain(const MssqlCdcDeltaAppend* append,
-              std::unique_ptr<columns::BatchReader> source, std::size_t index,
-              const std::string& location) {
-  std::optional<Error> own;
-  ArrowArrayStream stream{};
-  columns::ExportStream(std::move(source), &stream, &own);
-  Text failure;
-  const std::int32_t code = mssql_cdc_delta_append_drain(
-      append, &stream, static_cast<std::uint32_t>(index), failure.out());
-  if (stream.release != nullptr) stream.release(&stream);
-  if (code == 0) return {};
-  if (own) return {std::move(own), false};
-  return {DeltaError(code, failure.view(), location),
-          code == MSSQL_CDC_DELTA_CANCELLED};
-}
-
-// Drains all sources, on several threads when there are several. The error is that of
-// the first source that failed by itself.
-Status DrainAll(const MssqlCdcDeltaAppend* append,
-                std::vector<std::unique_ptr<columns::BatchReader>> sources,
-                const std::string& location) {
-  std::vector<Drained> results(sources.size());
-  std::atomic<std::size_t> next{0};
-  const auto work = [&] {
-    for (std::size_t i = next++; i < sources.size(); i = next++) {
-      results[i] = Drain(append, std::move(sources[i]), i, location);
-    }
-  };
-  std::vector<std::thread> threads;
-  try {
-    while (threads.size() + 1 < std::min(sources.size(), kThreadCountMax)) {
-      threads.emplace_back(work);
-    }
-  } catch (const std::system_error&) {
-    // No more threads to be had: those that run, and this one, share the work.
-  }
-  work();
-  for (std::thread& thread : threads) thread.join();
-  const Drained* cancelled = nullptr;
-  for (const Drained& result : results) {
-    if (result.error && !result.is_cancelled) return *result.error;
-    if (result.error) cancelled = &result;
-  }
-  if (cancelled != nullptr) return *cancelled->error;
-  return Unit{};
-}
-
-}  // namespace
 
 // The handle of one location.
 class DeltaLake::Table {
@@ -236,6 +154,20 @@ Result<std::int64_t> DeltaLake::RowCount(const std::string& location) {
       mssql_cdc_delta_row_count(table->get(), &count, failure.out());
   if (code != 0) return DeltaError(code, failure.view(), location);
   return count;
+}
+
+Result<std::unique_ptr<TableChange>> DeltaLake::Change(const std::string& location,
+                                                       const ChangeSpec& spec) {
+  TRY_ASSIGN(Table * table, Open(location));
+  return DeltaChange::Begin(table->get(), location, spec);
+}
+
+Status DeltaLake::EnableDeletionVectors(const std::string& location) {
+  TRY_ASSIGN(Table * table, Open(location));
+  Text failure;
+  const std::int32_t code = mssql_cdc_delta_enable_vectors(table->get(), failure.out());
+  if (code != 0) return DeltaError(code, failure.view(), location);
+  return Unit{};
 }
 
 }  // namespace mssql_cdc::lake

@@ -37,6 +37,9 @@ class DeltaLake final : public Lake {
   Result<std::unique_ptr<columns::BatchReader>> Read(const std::string& location,
                                                      const ReadSpec& spec) override;
   Result<std::int64_t> RowCount(const std::string& location) override;
+  Result<std::unique_ptr<TableChange>> Change(const std::string& location,
+                                              const ChangeSpec& spec) override;
+  Status EnableDeletionVectors(const std::string& location) override;
 
  private:
   class Table;

@@ -11,7 +11,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -19,6 +21,9 @@
 #include "columns/schema.h"
 
 namespace mssql_cdc::lake {
+
+// The property that makes a new table one with deletion vectors, with value "true".
+inline constexpr char kDeletionVectorsProperty[] = "delta.enableDeletionVectors";
 
 // What a table is created with. Every column is nullable, nothing is partitioned.
 struct CreateSpec {
@@ -74,15 +79,99 @@ struct CommitInfo {
 
 // A simple filter for reading small tables: all conditions hold.
 struct Condition {
-  enum class Operator : std::uint8_t { kEqual, kIsNull, kIsNotNull };
+  enum class Operator : std::uint8_t {
+    kEqual,
+    kIsNull,
+    kIsNotNull,
+    kAbove,
+    kAtLeast,
+    kNumberIs
+  };
   std::string column;
   Operator op = Operator::kEqual;
-  std::string text;  // kEqual: the column, which is kUtf8, equals this.
+  // kEqual, kAbove, kAtLeast: the column, which is kUtf8, compared with this by bytes.
+  std::string text;
+  std::int32_t number = 0;  // kNumberIs: the column, which is kInt32, equals this.
 };
 
 struct ReadSpec {
-  std::vector<std::string> columns;  // Empty: all, in table order.
-  std::vector<Condition> conditions;
+  std::vector<std::string> columns = {};  // Empty: all, in table order.
+  std::vector<Condition> conditions = {};
+  std::optional<std::int64_t> version = {};  // Absent: the newest.
+};
+
+// A data file of a table version. Its number is its place in TableChange::files().
+struct DataFile {
+  std::optional<std::int64_t> row_count;  // Absent: the log does not say.
+  std::int64_t removed_count = 0;         // Rows of it that are gone already.
+  std::int64_t size_bytes = 0;
+};
+
+// Values of one column, each from .first through .second. Only one of the lists is
+// used: that of the column's type (kInt16, kInt32, kInt64, kDate32, kTimestampNtz;
+// kUtf8).
+struct ValueRanges {
+  std::string column;
+  std::vector<std::pair<std::int64_t, std::int64_t>> numbers;
+  std::vector<std::pair<std::string, std::string>> texts;
+};
+
+struct ProbeSpec {
+  std::vector<std::string> columns;
+  std::optional<std::vector<std::int32_t>> files = {};  // Absent: all.
+  // Rows outside of all ranges may be left out, and rows with NULL there.
+  std::optional<ValueRanges> near = {};
+};
+
+enum class ChangeKind : std::uint8_t {
+  kMerge,     // Rows change.
+  kOptimize,  // The same rows, otherwise arranged.
+};
+
+struct ChangeSpec {
+  ChangeKind kind = ChangeKind::kMerge;
+  std::vector<columns::Field> fields;  // Of the rows that will be added.
+};
+
+struct ChangeResult {
+  bool is_committed = false;  // False: there was nothing to do, no commit was made.
+  std::int64_t version = 0;   // The version that has the change, or the one read.
+  std::int64_t added_count = 0;
+  std::int64_t removed_count = 0;
+  std::int64_t rewritten_row_count = 0;  // Rows that were copied to stay.
+  std::int64_t size_bytes = 0;           // Of data files written.
+};
+
+// The last two columns of a probe: kInt32 and kInt64.
+inline constexpr char kFileColumn[] = "_file";
+inline constexpr char kRowColumn[] = "_row";
+
+// A change of rows in the making: of the version it was begun on, rows are looked at
+// and removed, and others are added, all in one commit or none. One thread at a time.
+// Without a commit nothing of it stays.
+class TableChange {
+ public:
+  virtual ~TableChange() = default;
+
+  // What is changed.
+  virtual std::int64_t version() const = 0;
+  virtual const std::vector<DataFile>& files() const = 0;
+
+  // Rows of that version, also those that Remove named, with their places. Errors:
+  // LakeSchemaMismatch for a column it lacks.
+  virtual Result<std::unique_ptr<columns::BatchReader>> Probe(
+      const ProbeSpec& spec) = 0;
+
+  // These rows of a file will be gone. Again is once.
+  virtual Status Remove(std::int32_t file, std::span<const std::int64_t> rows) = 0;
+
+  // Writes the rows of all sources; as Lake::Append reads them.
+  virtual Status Add(std::vector<std::unique_ptr<columns::BatchReader>> sources) = 0;
+
+  // Errors: LakeConflict when another writer committed since: the rows have to be
+  // looked at again. Afterwards only destruction is left.
+  virtual Result<ChangeResult> Commit(
+      const std::optional<std::string>& user_metadata) = 0;
 };
 
 // Locations are paths of this machine or URLs of an object store. Calls come from one
@@ -137,6 +226,17 @@ class Lake {
 
   // The number of rows, from the log's statistics where they are there.
   virtual Result<std::int64_t> RowCount(const std::string& location) = 0;
+
+  // Begins a change of the newest version. Must not outlive the lake. Errors:
+  // LakeSchemaMismatch for a field that the table lacks or has with another type,
+  // LakeTableUnsupported, LakeUnreachable (also without a table).
+  virtual Result<std::unique_ptr<TableChange>> Change(const std::string& location,
+                                                      const ChangeSpec& spec) = 0;
+
+  // From here on rows are removed by deletion vectors instead of rewriting files; some
+  // readers cannot read such a table. Nothing to do makes no commit. Errors:
+  // LakeTableUnsupported for a protocol that is left to its own engine.
+  virtual Status EnableDeletionVectors(const std::string& location) = 0;
 };
 
 }  // namespace mssql_cdc::lake

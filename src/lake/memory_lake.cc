@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "lake/fields.h"
+#include "lake/memory_change.h"
 #include "lake/memory_rows.h"
 
 namespace mssql_cdc::lake {
@@ -35,6 +36,21 @@ Result<std::vector<columns::Field>> Missing(const columns::Schema& schema,
   return missing;
 }
 
+bool CanCompare(const columns::Field& field, Condition::Operator op) {
+  switch (op) {
+    case Condition::Operator::kIsNull:
+    case Condition::Operator::kIsNotNull:
+      return true;
+    case Condition::Operator::kNumberIs:
+      return field.type.kind == columns::Kind::kInt32;
+    case Condition::Operator::kEqual:
+    case Condition::Operator::kAbove:
+    case Condition::Operator::kAtLeast:
+      return field.type.kind == columns::Kind::kUtf8;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool MemoryLake::Table::Holds(const std::optional<Txn>& txn) const {
@@ -65,6 +81,7 @@ Status MemoryLake::Commit(Table& table, const std::string& location,
                           std::string operation,
                           std::optional<std::string> user_metadata) {
   const std::int64_t version = table.version() + 1;
+  table.older[version] = table.batches;
   table.commits.push_back({version, first_commit_ms_ + version, std::move(operation),
                            std::move(user_metadata)});
   if (std::exchange(loses_reply_, false)) return Unreachable(location);
@@ -209,6 +226,12 @@ Result<std::unique_ptr<columns::BatchReader>> MemoryLake::Read(
   const std::lock_guard lock(mutex_);
   TRY(CheckReachable(location));
   TRY_ASSIGN(Table * table, Find(location));
+  const std::vector<columns::RecordBatch>* batches = &table->batches;
+  if (spec.version && *spec.version != table->version()) {
+    const auto kept = table->older.find(*spec.version);
+    if (kept == table->older.end()) return Unreachable(location);
+    batches = &kept->second;
+  }
   columns::Schema shown;
   for (const std::string& name : spec.columns) {
     const columns::Field* field = FindField(table->schema.fields, name);
@@ -218,14 +241,13 @@ Result<std::unique_ptr<columns::BatchReader>> MemoryLake::Read(
   if (shown.fields.empty()) shown = table->schema;
   for (const Condition& condition : spec.conditions) {
     const columns::Field* field = FindField(table->schema.fields, condition.column);
-    if (field == nullptr || (condition.op == Condition::Operator::kEqual &&
-                             field->type.kind != columns::Kind::kUtf8)) {
+    if (field == nullptr || !CanCompare(*field, condition.op)) {
       return Mismatch(location, condition.column);
     }
   }
   const auto schema = std::make_shared<const columns::Schema>(std::move(shown));
   std::vector<columns::RecordBatch> selected;
-  for (const columns::RecordBatch& batch : table->batches) {
+  for (const columns::RecordBatch& batch : *batches) {
     auto rows = SelectRows(batch, schema, spec.conditions);
     if (rows) selected.push_back(std::move(*rows));
   }
@@ -239,6 +261,21 @@ Result<std::int64_t> MemoryLake::RowCount(const std::string& location) {
   std::int64_t count = 0;
   for (const columns::RecordBatch& batch : table->batches) count += batch.row_count;
   return count;
+}
+
+Result<std::unique_ptr<TableChange>> MemoryLake::Change(const std::string& location,
+                                                        const ChangeSpec& spec) {
+  const std::lock_guard lock(mutex_);
+  TRY(CheckReachable(location));
+  TRY_ASSIGN(Table * table, Find(location));
+  TRY_ASSIGN(const auto missing, Missing(table->schema, spec.fields, location));
+  if (!missing.empty()) return Mismatch(location, missing.front().name);
+  return std::unique_ptr<TableChange>(std::make_unique<MemoryChange>(
+      *this, location, table->version(), table->schema, table->batches, spec.kind));
+}
+
+Status MemoryLake::EnableDeletionVectors(const std::string& location) {
+  return Alter(location, {}, {{kDeletionVectorsProperty, "true"}});
 }
 
 }  // namespace mssql_cdc::lake

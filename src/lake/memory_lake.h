@@ -44,14 +44,20 @@ class MemoryLake final : public Lake {
   Result<std::unique_ptr<columns::BatchReader>> Read(const std::string& location,
                                                      const ReadSpec& spec) override;
   Result<std::int64_t> RowCount(const std::string& location) override;
+  Result<std::unique_ptr<TableChange>> Change(const std::string& location,
+                                              const ChangeSpec& spec) override;
+  Status EnableDeletionVectors(const std::string& location) override;
 
  private:
+  friend class MemoryChange;
+
   struct Table {
     columns::Schema schema;
     std::map<std::string, std::string> properties;
     std::map<std::string, std::int64_t> txns;
     std::vector<CommitInfo> commits;
     std::vector<columns::RecordBatch> batches;
+    std::map<std::int64_t, std::vector<columns::RecordBatch>> older;  // By version.
 
     std::int64_t version() const {
       return static_cast<std::int64_t>(commits.size()) - 1;

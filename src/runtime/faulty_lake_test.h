@@ -54,8 +54,47 @@ class FaultyLake final : public lake::Lake {
   Result<std::int64_t> RowCount(const std::string& l) override {
     return Do([&] { return inner_.RowCount(l); });
   }
+  Result<std::unique_ptr<lake::TableChange>> Change(
+      const std::string& l, const lake::ChangeSpec& spec) override {
+    auto begun = Do([&] { return inner_.Change(l, spec); });
+    if (!begun.ok()) return std::move(begun).error();
+    return std::unique_ptr<lake::TableChange>(
+        std::make_unique<FaultyChange>(*this, std::move(begun).value()));
+  }
+  Status EnableDeletionVectors(const std::string& l) override {
+    return Do([&] { return inner_.EnableDeletionVectors(l); });
+  }
 
  private:
+  class FaultyChange final : public lake::TableChange {
+   public:
+    FaultyChange(FaultyLake& lake, std::unique_ptr<lake::TableChange> inner)
+        : lake_(lake), inner_(std::move(inner)) {}
+
+    std::int64_t version() const override { return inner_->version(); }
+    const std::vector<lake::DataFile>& files() const override {
+      return inner_->files();
+    }
+    Result<std::unique_ptr<columns::BatchReader>> Probe(
+        const lake::ProbeSpec& spec) override {
+      return lake_.Do([&] { return inner_->Probe(spec); });
+    }
+    Status Remove(std::int32_t file, std::span<const std::int64_t> rows) override {
+      return lake_.Do([&] { return inner_->Remove(file, rows); });
+    }
+    Status Add(std::vector<std::unique_ptr<columns::BatchReader>> sources) override {
+      return lake_.Do([&] { return inner_->Add(std::move(sources)); });
+    }
+    Result<lake::ChangeResult> Commit(
+        const std::optional<std::string>& user_metadata) override {
+      return lake_.Do([&] { return inner_->Commit(user_metadata); });
+    }
+
+   private:
+    FaultyLake& lake_;
+    std::unique_ptr<lake::TableChange> inner_;
+  };
+
   template <typename F>
   std::invoke_result_t<F> Do(F call) {
     const std::int64_t number = call_count++;

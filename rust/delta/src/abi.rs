@@ -24,7 +24,7 @@ pub struct AppendDone {
     size_bytes: i64,
 }
 
-unsafe fn guard(failure: *mut *mut c_char, work: impl FnOnce() -> Outcome<()>) -> i32 {
+pub unsafe fn guard(failure: *mut *mut c_char, work: impl FnOnce() -> Outcome<()>) -> i32 {
     let error = match catch_unwind(AssertUnwindSafe(work)) {
         Ok(Ok(())) => return 0,
         Ok(Err(error)) => error,
@@ -42,7 +42,7 @@ unsafe fn guard(failure: *mut *mut c_char, work: impl FnOnce() -> Outcome<()>) -
 }
 
 /// Hands a text to the caller, who frees it.
-unsafe fn give(out: *mut *mut c_char, text: String) {
+pub unsafe fn give(out: *mut *mut c_char, text: String) {
     if !out.is_null() {
         *out = CString::new(text.replace('\0', " ")).unwrap_or_default().into_raw();
     }
@@ -52,7 +52,7 @@ unsafe fn text<'a>(pointer: *const c_char) -> Outcome<&'a str> {
     optional_text(pointer)?.ok_or_else(|| Failure::new(Code::Internal, "a text is missing"))
 }
 
-unsafe fn optional_text<'a>(pointer: *const c_char) -> Outcome<Option<&'a str>> {
+pub unsafe fn optional_text<'a>(pointer: *const c_char) -> Outcome<Option<&'a str>> {
     if pointer.is_null() {
         return Ok(None);
     }
@@ -60,15 +60,15 @@ unsafe fn optional_text<'a>(pointer: *const c_char) -> Outcome<Option<&'a str>> 
     text.map(Some).map_err(|_| Failure::new(Code::Failed, "a text is not UTF-8"))
 }
 
-unsafe fn spec(pointer: *const c_char) -> Outcome<Value> {
+pub unsafe fn spec(pointer: *const c_char) -> Outcome<Value> {
     Ok(serde_json::from_str(text(pointer)?)?)
 }
 
-unsafe fn borrow<'a, T>(pointer: *mut T) -> Outcome<&'a mut T> {
+pub unsafe fn borrow<'a, T>(pointer: *mut T) -> Outcome<&'a mut T> {
     pointer.as_mut().ok_or_else(|| Failure::new(Code::Internal, "a handle is missing"))
 }
 
-fn signed(number: u64) -> i64 {
+pub fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 

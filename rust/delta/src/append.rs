@@ -22,6 +22,7 @@ use delta_kernel::transaction::{
 };
 use serde_json::Value;
 
+use crate::change::Base;
 use crate::failure::{Code, Failure, Outcome};
 use crate::schema::{
     field_to_json, fields_from_json, find_field, is_mapped, missing_fields, table_fields, type_name,
@@ -54,24 +55,26 @@ pub struct Done {
 }
 
 #[derive(Default)]
-struct Written {
-    files: Vec<DataFile>,
+pub struct Written {
+    pub files: Vec<DataFile>,
     /// Every path begun, also by sources that failed.
-    paths: Vec<Path>,
+    pub paths: Vec<Path>,
 }
 
 pub struct Append {
-    place: Place,
-    context: BoundWriteContext,
+    pub place: Place,
+    pub context: BoundWriteContext,
     /// For the first attempt; later ones build their own on the newest snapshot.
-    transaction: Option<Transaction>,
-    read_version: u64,
-    table_id: String,
-    add: Vec<StructField>,
-    txn: Option<(String, i64)>,
-    written: Mutex<Written>,
-    is_stopped: AtomicBool,
-    keeps_files: bool,
+    pub transaction: Option<Transaction>,
+    pub read_version: u64,
+    pub table_id: String,
+    pub add: Vec<StructField>,
+    pub txn: Option<(String, i64)>,
+    /// Of a change of rows.
+    pub base: Option<Base>,
+    pub written: Mutex<Written>,
+    pub is_stopped: AtomicBool,
+    pub keeps_files: bool,
 }
 
 /// `spec`: {"app_id", "txn_version", "merge_schema", "fields"}, the fields being those
@@ -91,14 +94,10 @@ pub fn begin(table: &mut Table, spec: &Value) -> Outcome<Begun> {
     }
     let table_id = metadata.id().to_string();
     let wanted = fields_from_json(&spec["fields"])?;
-    check_types(&table_fields(&snapshot), &wanted)?;
-    let merges = spec["merge_schema"].as_bool().unwrap_or(false);
-    if !merges {
-        let have = table_fields(&snapshot);
-        if let Some(field) = wanted.iter().find(|f| find_field(&have, f.name()).is_none()) {
-            let detail = "the table lacks the column";
-            return Err(Failure::of_column(Code::SchemaMismatch, field.name(), detail));
-        }
+    if spec["merge_schema"].as_bool().unwrap_or(false) {
+        check_types(&table_fields(&snapshot), &wanted)?;
+    } else {
+        check_known(&snapshot, &wanted)?;
     }
     let add = missing_fields(&snapshot, &wanted)?;
     let transaction = build(table, &snapshot, &add, &txn)?;
@@ -111,6 +110,7 @@ pub fn begin(table: &mut Table, spec: &Value) -> Outcome<Begun> {
         table_id,
         add,
         txn,
+        base: None,
         written: Mutex::default(),
         is_stopped: AtomicBool::new(false),
         keeps_files: false,
@@ -121,6 +121,19 @@ fn is_there(table: &mut Table, txn: &Option<(String, i64)>) -> Outcome<bool> {
     match txn {
         Some((app_id, version)) => Ok(table.last_txn(app_id)?.is_some_and(|last| last >= *version)),
         None => Ok(false),
+    }
+}
+
+/// The table has these columns, with these types.
+pub fn check_known(snapshot: &SnapshotRef, wanted: &[StructField]) -> Outcome<()> {
+    let have = table_fields(snapshot);
+    check_types(&have, wanted)?;
+    match wanted.iter().find(|field| find_field(&have, field.name()).is_none()) {
+        Some(field) => {
+            let detail = "the table lacks the column";
+            Err(Failure::of_column(Code::SchemaMismatch, field.name(), detail))
+        }
+        None => Ok(()),
     }
 }
 
@@ -203,11 +216,16 @@ impl Append {
         self.is_stopped.store(true, Ordering::Release);
     }
 
-    fn written(&self) -> MutexGuard<'_, Written> {
+    pub fn is_cancelled(&self) -> bool {
+        self.is_stopped.load(Ordering::Acquire)
+    }
+
+    pub fn written(&self) -> MutexGuard<'_, Written> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn totals(&self) -> (u64, u64, u64) {
+    /// Files, rows and bytes.
+    pub fn totals(&self) -> (u64, u64, u64) {
         let written = self.written();
         let rows = written.files.iter().map(|file| file.row_count).sum();
         let bytes = written.files.iter().map(|file| file.size_bytes).sum();
@@ -217,7 +235,7 @@ impl Append {
     /// Records all drained rows and the txn in one table version. A version that another
     /// writer took is retried on the newest snapshot, while that does not hold the txn.
     pub fn commit(&mut self, table: &mut Table, user_metadata: Option<&str>) -> Outcome<Done> {
-        if self.is_stopped.load(Ordering::Acquire) {
+        if self.is_cancelled() {
             return Err(Failure::new(Code::Cancelled, "a source failed"));
         }
         let (_, row_count, size_bytes) = self.totals();
@@ -250,7 +268,7 @@ impl Append {
 
     /// None: another writer has the version. Some(None): committed, though the answer
     /// was lost and had to be looked up in the log.
-    fn attempt(
+    pub fn attempt(
         &mut self,
         transaction: Transaction,
         user_metadata: Option<&str>,

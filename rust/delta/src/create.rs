@@ -11,6 +11,10 @@ use crate::failure::{Code, Failure, Outcome};
 use crate::schema::{fields_from_json, needs_mapping};
 use crate::table::{runtime, Table, ENGINE_INFO};
 
+/// Says that deletion vectors are written; a table made with it has their feature.
+pub const VECTORS_PROPERTY: &str = "delta.enableDeletionVectors";
+pub const VECTORS_FEATURE: &str = "deletionVectors";
+
 /// `spec`: {"fields", "description", "properties"}. Leaves a table that is there alone,
 /// also one that somebody else made at the same moment.
 pub fn create(table: &mut Table, spec: &Value) -> Outcome<()> {
@@ -32,7 +36,12 @@ fn first_commit(spec: &Value) -> Outcome<String> {
     let mut fields = fields_from_json(&spec["fields"])?;
     let description = spec["description"].as_str().unwrap_or_default();
     let mut properties = spec["properties"].as_object().cloned().unwrap_or_default();
-    check_properties(&properties)?;
+    let has_vectors = properties.get(VECTORS_PROPERTY) == Some(&json!("true"));
+    let mut others = properties.clone();
+    if has_vectors {
+        others.remove(VECTORS_PROPERTY);
+    }
+    check_properties(&others)?;
     let is_mapped = fields.iter().any(|field| needs_mapping(field.name()));
     if is_mapped {
         fields = map_columns(fields);
@@ -74,20 +83,23 @@ fn first_commit(spec: &Value) -> Outcome<String> {
     let actions = [
         json!({"commitInfo": info}),
         json!({"metaData": metadata}),
-        json!({"protocol": protocol(has_ntz, is_mapped)}),
+        json!({"protocol": protocol(has_ntz, is_mapped, has_vectors)}),
     ];
     Ok(actions.iter().map(|action| format!("{action}\n")).collect())
 }
 
 /// Features by name once one is needed. A legacy version of 3 and up would stand for
 /// features such as check constraints, which the kernel does not write.
-fn protocol(has_ntz: bool, is_mapped: bool) -> Value {
+fn protocol(has_ntz: bool, is_mapped: bool, has_vectors: bool) -> Value {
     let mut features = Vec::new();
     if has_ntz {
         features.push("timestampNtz");
     }
     if is_mapped {
         features.push("columnMapping");
+    }
+    if has_vectors {
+        features.push(VECTORS_FEATURE);
     }
     if features.is_empty() {
         return json!({"minReaderVersion": 1, "minWriterVersion": 2});

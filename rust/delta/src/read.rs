@@ -5,8 +5,8 @@ use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::Arc;
 
 use delta_kernel::arrow::array::RecordBatchReader;
-use delta_kernel::arrow::array::{BooleanArray, RecordBatch, Scalar, StringArray};
-use delta_kernel::arrow::compute::kernels::cmp::eq;
+use delta_kernel::arrow::array::{BooleanArray, Int32Array, RecordBatch, Scalar, StringArray};
+use delta_kernel::arrow::compute::kernels::cmp::{eq, gt, gt_eq};
 use delta_kernel::arrow::compute::{and, filter_record_batch, is_not_null, is_null};
 use delta_kernel::arrow::datatypes::{Schema as ArrowSchema, SchemaRef as ArrowSchemaRef};
 use delta_kernel::arrow::error::ArrowError;
@@ -28,6 +28,9 @@ const BATCHES_AHEAD: usize = 2;
 
 enum Operator {
     Equal(String),
+    Above(String),
+    AtLeast(String),
+    NumberIs(i32),
     IsNull,
     IsNotNull,
 }
@@ -40,7 +43,10 @@ struct Condition {
 /// `spec`: {"columns": [names], "conditions": [{"column", "op", "text"}]}; no columns
 /// means all.
 pub fn read(table: &mut Table, spec: &Value) -> Outcome<FFI_ArrowArrayStream> {
-    let snapshot = table.must_refresh()?;
+    let snapshot = match spec["version"].as_u64() {
+        Some(version) => table.at_version(version)?,
+        None => table.must_refresh()?,
+    };
     let fields = table_fields(&snapshot);
     let mut shown = Vec::new();
     for name in spec["columns"].as_array().into_iter().flatten() {
@@ -72,11 +78,11 @@ pub fn read(table: &mut Table, spec: &Value) -> Outcome<FFI_ArrowArrayStream> {
         sender,
     };
     std::thread::Builder::new().name("delta-read".to_string()).spawn(move || work.run())?;
-    let rows = Rows { schema, receiver, is_done: false };
+    let rows = Rows::new(schema, receiver);
     Ok(FFI_ArrowArrayStream::new(Box::new(rows)))
 }
 
-fn lookup(fields: &[StructField], name: &str) -> Outcome<StructField> {
+pub fn lookup(fields: &[StructField], name: &str) -> Outcome<StructField> {
     find_field(fields, name)
         .cloned()
         .ok_or_else(|| Failure::of_column(Code::SchemaMismatch, name, "the table lacks the column"))
@@ -89,11 +95,20 @@ fn conditions(fields: &[StructField], spec: &Value) -> Outcome<Vec<Condition>> {
         let operator = match condition["op"].as_str() {
             Some("null") => Operator::IsNull,
             Some("not_null") => Operator::IsNotNull,
-            _ if *column.data_type() == DataType::STRING => {
-                Operator::Equal(condition["text"].as_str().unwrap_or_default().to_string())
+            Some("number") if *column.data_type() == DataType::INTEGER => {
+                let number = condition["number"].as_i64().unwrap_or_default();
+                Operator::NumberIs(i32::try_from(number).unwrap_or_default())
+            }
+            op if *column.data_type() == DataType::STRING => {
+                let text = condition["text"].as_str().unwrap_or_default().to_string();
+                match op {
+                    Some("above") => Operator::Above(text),
+                    Some("at_least") => Operator::AtLeast(text),
+                    _ => Operator::Equal(text),
+                }
             }
             _ => {
-                let detail = "the column is compared with text but is not text";
+                let detail = "the column is of another type than what it is compared with";
                 return Err(Failure::of_column(Code::SchemaMismatch, column.name(), detail));
             }
         };
@@ -106,9 +121,13 @@ fn conditions(fields: &[StructField], spec: &Value) -> Outcome<Vec<Condition>> {
 fn predicate(conditions: &[Condition]) -> Option<Predicate> {
     let parts = conditions.iter().map(|condition| {
         let column = Expression::column([condition.column.name().as_str()]);
+        let literal = |text: &String| Expression::literal(KernelScalar::String(text.clone()));
         match &condition.operator {
-            Operator::Equal(text) => {
-                Predicate::eq(column, Expression::literal(KernelScalar::String(text.clone())))
+            Operator::Equal(text) => Predicate::eq(column, literal(text)),
+            Operator::Above(text) => Predicate::gt(column, literal(text)),
+            Operator::AtLeast(text) => Predicate::ge(column, literal(text)),
+            Operator::NumberIs(number) => {
+                Predicate::eq(column, Expression::literal(KernelScalar::Integer(*number)))
             }
             Operator::IsNull => Predicate::is_null(column),
             Operator::IsNotNull => Predicate::is_not_null(column),
@@ -117,7 +136,7 @@ fn predicate(conditions: &[Condition]) -> Option<Predicate> {
     parts.reduce(Predicate::and)
 }
 
-enum Message {
+pub enum Message {
     Batch(RecordBatch),
     Failed(String),
     End,
@@ -161,10 +180,13 @@ impl Work {
             let array = batch.column_by_name(name).ok_or_else(|| {
                 Failure::of_column(Code::Internal, name, "a scanned column is missing")
             })?;
+            let literal = |text: &String| Scalar::new(StringArray::from(vec![text.as_str()]));
             let holds = match &condition.operator {
-                Operator::Equal(text) => {
-                    let text = Scalar::new(StringArray::from(vec![text.as_str()]));
-                    eq(array, &text)?
+                Operator::Equal(text) => eq(array, &literal(text))?,
+                Operator::Above(text) => gt(array, &literal(text))?,
+                Operator::AtLeast(text) => gt_eq(array, &literal(text))?,
+                Operator::NumberIs(number) => {
+                    eq(array, &Scalar::new(Int32Array::from(vec![*number])))?
                 }
                 Operator::IsNull => is_null(array)?,
                 Operator::IsNotNull => is_not_null(array)?,
@@ -188,10 +210,17 @@ impl Work {
     }
 }
 
-struct Rows {
+/// What a thread sends, as a stream.
+pub struct Rows {
     schema: ArrowSchemaRef,
     receiver: Receiver<Message>,
     is_done: bool,
+}
+
+impl Rows {
+    pub fn new(schema: ArrowSchemaRef, receiver: Receiver<Message>) -> Self {
+        Self { schema, receiver, is_done: false }
+    }
 }
 
 impl Iterator for Rows {

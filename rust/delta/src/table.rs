@@ -107,8 +107,8 @@ fn table_url(location: &str) -> Outcome<Url> {
             // The default engine takes it for an escape when it lists the log.
             return Err(Failure::new(Code::Refused, "a path must not contain %"));
         }
-        let path = std::path::absolute(location)
-            .map_err(|error| Failure::new(Code::Refused, error))?;
+        let path =
+            std::path::absolute(location).map_err(|error| Failure::new(Code::Refused, error))?;
         return Url::from_directory_path(&path)
             .map_err(|()| Failure::new(Code::Refused, "the location is not a usable path"));
     }
@@ -179,6 +179,15 @@ impl Table {
     /// As refresh, where a table has to be there.
     pub fn must_refresh(&mut self) -> Outcome<SnapshotRef> {
         self.refresh()?.ok_or_else(|| Failure::new(Code::Unreachable, "there is no Delta table"))
+    }
+
+    /// The snapshot of a version that is not newer than the newest.
+    pub fn at_version(&mut self, version: u64) -> Outcome<SnapshotRef> {
+        if let Some(known) = self.known.as_ref().filter(|k| k.snapshot.version() == version) {
+            return Ok(known.snapshot.clone());
+        }
+        let builder = Snapshot::builder_for(self.place.url.clone()).at_version(version);
+        Ok(builder.build(self.place.engine.as_ref())?)
     }
 
     fn load(&mut self) -> Outcome<Option<SnapshotRef>> {

@@ -101,7 +101,7 @@ impl<'a> RowWriter<'a> {
         (std::mem::take(&mut self.files), std::mem::take(&mut self.paths))
     }
 
-    fn write(&mut self, batch: &RecordBatch) -> Outcome<()> {
+    pub fn write(&mut self, batch: &RecordBatch) -> Outcome<()> {
         if batch.num_rows() == 0 {
             return Ok(());
         }
@@ -147,7 +147,8 @@ impl<'a> RowWriter<'a> {
         Ok(OpenFile { file, url, path })
     }
 
-    fn close(&mut self) -> Outcome<()> {
+    /// Completes the file that is open, if one is.
+    pub fn close(&mut self) -> Outcome<()> {
         let Some(OpenFile { mut file, url, path }) = self.open.take() else { return Ok(()) };
         file.finish()?;
         let (row_count, size_bytes) = (file.row_count, file.size_bytes() as u64);
