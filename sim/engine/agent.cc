@@ -1,6 +1,9 @@
 // SQL Server Agent as far as CDC needs it: the capture and the cleanup job of each
 // database, at the server's clock (facts 1.7, 1.8).
 
+#include <algorithm>
+#include <utility>
+
 #include "base/text.h"
 #include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
@@ -19,7 +22,8 @@ std::int64_t CaptureIntervalUs(const Server& server, const JobMeta& job) {
     return kAzureCaptureUs;
   }
   if (!Does(Behaviour::kPollingInterval)) return 0;
-  return job.pollinginterval * kSecondUs;
+  constexpr std::int64_t kDayS = kDayUs / kSecondUs;
+  return std::clamp<std::int64_t>(job.pollinginterval, 0, kDayS) * kSecondUs;
 }
 
 // When cleanup was last due, in microseconds since 1970, UTC.
@@ -61,16 +65,24 @@ const JobMeta* FindJob(const Catalog& catalog, std::string_view type) {
   return nullptr;
 }
 
+JobMeta* FindJob(Catalog& catalog, std::string_view type) {
+  return const_cast<JobMeta*>(FindJob(std::as_const(catalog), type));
+}
+
+const JobMeta* RunningCaptureJob(const Server& server, const Catalog& catalog) {
+  const bool stops = Does(Behaviour::kStoppedJobCapturesNothing);
+  if (!catalog.cdc_enabled || (!server.agent_runs && stops)) return nullptr;
+  const JobMeta* job = FindJob(catalog, "capture");
+  return job != nullptr && job->stopped && stops ? nullptr : job;
+}
+
 void RunDueJobs(Server& server, const std::shared_ptr<Database>& database) {
   const CatalogPtr catalog = database->catalog();
-  if (!catalog->cdc_enabled) return;
-  const bool stops = Does(Behaviour::kStoppedJobCapturesNothing);
-  if (!server.agent_runs && stops) return;
-  // Without its job, nothing captures and nothing complains (facts 1.10).
-  const JobMeta* capture = FindJob(*catalog, "capture");
-  if (capture != nullptr && !(capture->stopped && stops)) {
+  if (const JobMeta* capture = RunningCaptureJob(server, *catalog)) {
     RunCapture(server, database, *capture);
   }
+  if (!catalog->cdc_enabled) return;
+  if (!server.agent_runs && Does(Behaviour::kStoppedJobCapturesNothing)) return;
   const JobMeta* cleanup = FindJob(*catalog, "cleanup");
   if (cleanup != nullptr) RunCleanup(server, database, *cleanup);
 }

@@ -96,7 +96,7 @@ void AddToTable(Session& session, const std::shared_ptr<Database>& database,
     next.next_column_id = next.columns.back().column_id + 1;
   }
   for (const ast::ColumnDefinition& column : action.columns) {
-    AddColumnDefinition(session, next, column);
+    AddColumnDefinition(session, next, column, "ALTER TABLE");
   }
   AddConstraints(session, database, next, action.constraints);
   AddedColumns added(session, transaction, *table, next);
@@ -118,9 +118,10 @@ bool IsKeyColumn(const TableMeta& table, std::int32_t column_id) {
 ColumnMeta AlterInTable(Session& session, const std::shared_ptr<Database>& database,
                         const TablePtr& table, const ast::AlterColumn& action) {
   TableMeta next = *table;
+  const CatalogPtr catalog = session.CatalogOf(database);
   const auto found = std::find_if(
       next.columns.begin(), next.columns.end(), [&](const ColumnMeta& column) {
-        return EqualsIgnoringAsciiCase(column.name, action.column.name);
+        return catalog->SameName(column.name, action.column.name);
       });
   if (found == next.columns.end()) {
     RaiseSql(4924, 16, 1,
@@ -165,14 +166,11 @@ ColumnMeta AlterInTable(Session& session, const std::shared_ptr<Database>& datab
 }
 
 void DropConstraint(const Catalog& catalog, TableMeta& next, const std::string& name) {
-  auto same = [&](const auto& item) {
-    return EqualsIgnoringAsciiCase(item.name, name);
-  };
+  auto same = [&](const auto& item) { return catalog.SameName(item.name, name); };
   if (const IndexMeta* index = next.FindIndex(name);
       index != nullptr && index->constraint) {
     for (const CaptureInstance* instance : catalog.InstancesOf(next.object_id)) {
-      if (!instance->index_name ||
-          !EqualsIgnoringAsciiCase(*instance->index_name, name)) {
+      if (!instance->index_name || !catalog.SameName(*instance->index_name, name)) {
         continue;
       }
       RaiseSql(22979, 16, 1,
@@ -186,7 +184,7 @@ void DropConstraint(const Catalog& catalog, TableMeta& next, const std::string& 
   if (std::erase_if(next.checks, same) > 0) return;
   if (std::erase_if(next.foreign_keys, same) > 0) return;
   for (ColumnMeta& column : next.columns) {
-    if (!EqualsIgnoringAsciiCase(column.default_name, name)) continue;
+    if (!catalog.SameName(column.default_name, name)) continue;
     column.default_name.clear();
     column.default_text.clear();
     return;

@@ -3,16 +3,15 @@
 #include <algorithm>
 
 #include "sim/engine/cdc.h"
-#include "sim/engine/cell.h"
+#include "sim/engine/change_rows.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/stored_row.h"
 #include "sim/engine/stored_table.h"
 #include "sim/engine/table_layout.h"
 #include "sim/sql/interpreter.h"
 
 namespace mssql_cdc::sim {
 namespace {
-
-constexpr int kFirstCaptured = 5;
 
 Error Refused(const std::string& table, const std::string& reason) {
   return Error(ErrorId::kSimulatorFailed).With("table", table).With("reason", reason);
@@ -136,15 +135,6 @@ struct ChangeTarget {
   std::string mask;
 };
 
-std::string InsertText(const TableMeta& table) {
-  std::string marks;
-  for (const ColumnMeta& column : table.columns) {
-    marks += marks.empty() ? "?" : ",?";
-    if (!column.sort_physical.empty()) marks += ",?";
-  }
-  return "INSERT INTO " + table.physical + " VALUES(" + marks + ")";
-}
-
 std::vector<ChangeTarget> TargetsOf(const Catalog& catalog, const TableMeta& source,
                                     Connection& connection) {
   std::vector<ChangeTarget> targets;
@@ -166,29 +156,10 @@ std::vector<ChangeTarget> TargetsOf(const Catalog& catalog, const TableMeta& sou
   return targets;
 }
 
-void BindSource(Statement& insert, const Catalog& catalog, const TableMeta& source,
-                const std::vector<Value>& values, const std::vector<Cell>& cells) {
-  int index = 1;
-  for (std::size_t i = 0; i < source.columns.size(); ++i) {
-    BindCell(insert, index++, cells[i]);
-    const ColumnMeta& column = source.columns[i];
-    if (column.sort_physical.empty()) continue;
-    const auto* text = std::get_if<Text>(&values[i].held);
-    const std::string key = TextSortKey(text == nullptr ? Text() : *text,
-                                        column.type.collation, catalog.collation);
-    insert.BindBlob(index++, key.data(), key.size());
-  }
-}
-
 bool WriteChange(ChangeTarget& target, const std::vector<Cell>& cells,
                  const Lsn& commit, const Lsn& seqval, std::int64_t command_id) {
   Statement& insert = target.insert;
-  insert.BindBlob(1, commit.bytes.data(), 10);
-  insert.BindNull(2);
-  insert.BindBlob(3, seqval.bytes.data(), 10);
-  insert.BindInt(4, 2);
-  insert.BindBlob(5, target.mask.data(), target.mask.size());
-  int index = kFirstCaptured + 1;
+  int index = BindChangeHead(insert, {commit, seqval, 2, target.mask});
   for (const std::size_t source : target.sources) {
     if (source < cells.size()) {
       BindCell(insert, index++, cells[source]);
@@ -196,25 +167,16 @@ bool WriteChange(ChangeTarget& target, const std::vector<Cell>& cells,
       insert.BindNull(index++);
     }
   }
-  insert.BindInt(index, command_id);
+  BindCommandId(insert, *target.table, index, command_id);
   return insert.Run() == Step::kDone;
 }
 
-bool AddMapping(WriteTransaction& transaction, const Lsn& commit, const Lsn& begin,
-                const DateTimeValue& now) {
-  const TablePtr mapping = transaction.catalog()->FindTable("cdc", "lsn_time_mapping");
-  if (mapping == nullptr) return true;
-  Statement insert = transaction.connection().Prepare(InsertText(*mapping));
-  Cell time;
-  EncodeCell(DateTimeType(), Value{RoundedToDateTime(now), {}}, time);
-  insert.BindBlob(1, commit.bytes.data(), 10);
-  BindCell(insert, 2, time);
-  BindCell(insert, 3, time);
-  const std::string id = BigEndian64(1).substr(2);
-  insert.BindBlob(4, id.data(), id.size());
-  insert.BindBlob(5, begin.bytes.data(), 10);
-  transaction.AddRowCount(mapping->object_id, 1);
-  return insert.Run() == Step::kDone;
+void NoteRows(WriteTransaction& transaction, const TableMeta& source,
+              std::int64_t offset, std::int64_t count) {
+  transaction.AddRowCount(source.object_id, count);
+  for (const ColumnMeta& column : source.columns) {
+    if (column.identity) transaction.SetIdentity(source.object_id, offset + count);
+  }
 }
 
 }  // namespace
@@ -243,17 +205,17 @@ Status SimEngine::BulkInsert(const std::string& database, const std::string& tab
   found->log().MoveTo(commit);
   const std::int64_t offset = transaction->RowCount(source->object_id);
   std::vector<Value> values(source->columns.size());
-  std::vector<Cell> cells(source->columns.size());
+  std::vector<Cell> cells;
   Lsn seqval = begin;
   std::int64_t command_id = 0;
   for (std::int64_t row = 0; row < count; ++row) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       const std::int64_t number = offset + row + 1;
       values[i] = value ? value(row, i) : MadeUp(source->columns[i].type, number);
-      EncodeCell(source->columns[i].type, values[i], cells[i]);
     }
+    EncodeRow(*source, values, cells);
     if (options.source) {
-      BindSource(insert, *catalog, *source, values, cells);
+      BindRow(insert, *source, catalog->collation, values, cells);
       if (insert.Run() != Step::kDone) return Refused(table, connection.LastError());
     }
     seqval = seqval.Incremented();
@@ -268,16 +230,12 @@ Status SimEngine::BulkInsert(const std::string& database, const std::string& tab
     target.insert = {};
   }
   insert = {};
-  if (options.source) transaction->AddRowCount(source->object_id, count);
-  for (const ColumnMeta& column : source->columns) {
-    if (column.identity && options.source) {
-      transaction->SetIdentity(source->object_id, offset + count);
-    }
+  if (options.source) NoteRows(*transaction, *source, offset, count);
+  const DateTimeValue now = server_->Now();
+  if (!targets.empty() && !AddMappingRow(*transaction, {commit, now, now, 1, begin})) {
+    return Refused(table, "the mapping was not stored");
   }
-  if (!targets.empty() && !AddMapping(*transaction, commit, begin, server_->Now())) {
-    return Refused(table, connection.LastError());
-  }
-  if (!transaction->Commit(server_->Now())) return Refused(table, "the commit failed");
+  if (!transaction->Commit(now)) return Refused(table, "the commit failed");
   return Unit{};
 }
 

@@ -5,17 +5,15 @@
 
 #include "base/text.h"
 #include "sim/engine/behaviour.h"
+#include "sim/engine/change_rows.h"
 #include "sim/engine/scan.h"
+#include "sim/engine/stored_table.h"
 #include "sim/engine/table_layout.h"
 
 namespace mssql_cdc::sim {
 namespace {
 
 constexpr std::int64_t kIdleRowTicks = 300LL * 10'000'000;  // Facts 1.1: 300 s.
-constexpr const char* kScanFailedText =
-    "Log Scan process failed in processing log records. Refer to previous errors in "
-    "the "
-    "current session to identify the cause and correct any associated problems.";
 
 std::vector<LoggedTransaction> Pending(Connection& connection, std::int32_t count_max) {
   Statement read = connection.Prepare(
@@ -83,7 +81,8 @@ void NoteFailure(Server& server, const Database& database, const ScanResult& res
     server.NoteCaptureError(
         {database.name(), now, result.cause->number, result.cause->text});
   }
-  server.NoteCaptureError({database.name(), now, result.error, kScanFailedText});
+  server.NoteCaptureError(
+      {database.name(), now, result.error, FaultMessage(kScanFailed).text});
   session.end_time = now;
   session.error_count = 1;
   server.NoteScan(session);
@@ -145,7 +144,7 @@ ScanResult CaptureOnce(Server& server, const std::shared_ptr<Database>& database
       transaction->Rollback();
       return result;
     }
-    scan.AddMapping(database->log().last(), now, now, 0, Lsn{});
+    AddMappingRow(*transaction, {database->log().last(), now, now, 0, Lsn{}});
   }
   transaction->Commit(server.Now());
   session.end_time = server.Now();

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
+#include "sim/engine/change_rows.h"
 #include "sim/engine/definitions.h"
 #include "sim/engine/table_layout.h"
 
@@ -45,9 +46,11 @@ TableMeta MappingTable(Catalog& catalog, const std::string& create_date) {
   return table;
 }
 
-// cdc.<instance>_CT: the header, the captured columns, __$command_id last.
+// cdc.<instance>_CT: the header, the captured columns, __$command_id last, unless the
+// table is `old` (facts 1.1: KB3030352 brought that column).
 TableMeta ChangeTable(Catalog& catalog, const CaptureInstance& instance,
-                      const TableMeta& source, const std::string& create_date) {
+                      const TableMeta& source, const std::string& create_date,
+                      bool old) {
   TableMeta table;
   table.object_id = catalog.NewObjectId();
   table.schema = "cdc";
@@ -68,15 +71,18 @@ TableMeta ChangeTable(Catalog& catalog, const CaptureInstance& instance,
     }
     AddColumn(table, PlainColumn(column.name, type, true));
   }
-  // SQLite's keys take no NULL; the simulator writes none here either.
-  const ColumnMeta& command =
-      AddColumn(table, PlainColumn("__$command_id", IntType(), false));
   IndexMeta clustered;
   clustered.index_id = 1;
   clustered.name = instance.name + "_CT_clustered_idx";
   clustered.unique = true;
   clustered.clustered = true;
-  clustered.parts = {{1, false}, {command.column_id, false}, {3, false}, {4, false}};
+  clustered.parts = {{1, false}, {3, false}, {4, false}};
+  if (!old) {
+    // SQLite's keys take no NULL; the simulator writes none here either.
+    const ColumnMeta& command =
+        AddColumn(table, PlainColumn(kCommandIdName, IntType(), false));
+    clustered.parts.insert(clustered.parts.begin() + 1, {command.column_id, false});
+  }
   table.indexes = {clustered};
   return table;
 }
@@ -384,19 +390,37 @@ void EnableCdcTable(Session& session, const EnableTable& request) {
   Catalog& catalog = transaction.Change();
   MakeRole(catalog, request.role);
   MakeJobs(catalog);
-  TableMeta table = ChangeTable(catalog, instance, *source, IsoText(session.Now()));
+  TableMeta table = ChangeTable(catalog, instance, *source, IsoText(session.Now()),
+                                database->makes_old_change_tables);
   if (!CreateStorage(transaction.connection(), table)) {
     RaiseSql(22832, 16, 1,
              "Could not update the metadata that indicates table is enabled for Change "
              "Data Capture.");
   }
   instance.change_table_id = table.object_id;
-  const std::int32_t id = table.object_id;
   const std::string name = instance.name;
-  catalog.tables[id] = std::make_shared<TableMeta>(std::move(table));
+  catalog.tables[table.object_id] = std::make_shared<TableMeta>(table);
   catalog.instances.push_back(std::move(instance));
   transaction.Log(LogAction::kInstance, source->object_id, transaction.NextRecord(),
                   name, {});
+}
+
+void UpgradeChangeTables(Session& session) {
+  WriteTransaction& transaction = session.Write(session.current());
+  const CatalogPtr before = transaction.catalog();
+  for (const CaptureInstance& instance : before->instances) {
+    const TablePtr table = before->TableById(instance.change_table_id);
+    if (table == nullptr || HasCommandId(*table)) continue;
+    // The index stays as it is: SQLite's keys take no NULL.
+    TableMeta next = *table;
+    AddColumn(next, PlainColumn(kCommandIdName, IntType(), true));
+    if (Rebuild(transaction.connection(), *before, *table, next, nullptr) !=
+        RebuildResult::kDone) {
+      RaiseSql(22830, 16, 1, "Could not update the metadata for Change Data Capture.");
+    }
+    const std::int32_t id = next.object_id;
+    transaction.Change().tables[id] = std::make_shared<TableMeta>(std::move(next));
+  }
 }
 
 void RemoveInstance(WriteTransaction& transaction, const std::string& name) {
@@ -427,8 +451,9 @@ void DisableCdcTable(Session& session, const std::string& schema,
   if (source != nullptr) {
     for (const CaptureInstance* instance :
          transaction.catalog()->InstancesOf(source->object_id)) {
-      if (all || Same(instance->name, capture_instance))
+      if (all || transaction.catalog()->SameName(instance->name, capture_instance)) {
         names.push_back(instance->name);
+      }
     }
   }
   if (names.empty()) {

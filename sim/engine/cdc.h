@@ -35,6 +35,8 @@ void DisableCdc(Session& session);
 void EnableCdcTable(Session& session, const EnableTable& request);
 void DisableCdcTable(Session& session, const std::string& schema,
                      const std::string& name, const std::string& capture_instance);
+// Adds __$command_id to the change tables that lack it; NULL in the rows of before.
+void UpgradeChangeTables(Session& session);
 void RequireCdc(Session& session);
 void RemoveInstance(WriteTransaction& transaction, const std::string& name);
 
@@ -59,7 +61,12 @@ ScanResult Capture(Server& server, const std::shared_ptr<Database>& database,
 // What the Agent would have done by now: the capture job where its polling interval is
 // over, the cleanup job after two in the night. On Azure its own scheduler does so.
 void RunDueJobs(Server& server, const std::shared_ptr<Database>& database);
+// The job by type, "capture" or "cleanup", in any case; null: there is none.
 const JobMeta* FindJob(const Catalog& catalog, std::string_view type);
+JobMeta* FindJob(Catalog& catalog, std::string_view type);
+// The capture job, if something would run it: without the Agent or the job, nothing
+// captures and nothing complains (facts 1.10).
+const JobMeta* RunningCaptureJob(const Server& server, const Catalog& catalog);
 
 // Cleanup's first step: no instance starts below `mark` any more.
 bool MoveLowWaterMark(Server& server, const std::shared_ptr<Database>& database,

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
+#include "sim/engine/change_rows.h"
 #include "sim/engine/rows_table.h"
 #include "sim/engine/stored_table.h"
 #include "sim/engine/table_layout.h"
@@ -18,7 +19,6 @@ using Arguments = std::span<const std::optional<TypedValue>>;
 
 constexpr std::string_view kAllChanges = "fn_cdc_get_all_changes_";
 constexpr std::string_view kNetChanges = "fn_cdc_get_net_changes_";
-constexpr std::size_t kFirstCaptured = 5;
 
 Value LsnValue(const Lsn& lsn) {
   return BytesValue(lsn.bytes.data(), lsn.bytes.size());
@@ -112,7 +112,7 @@ std::optional<std::int32_t> ColumnOrdinal(Session& session,
   const CaptureInstance* instance = catalog->FindInstance(instance_name);
   if (instance == nullptr) return std::nullopt;
   for (const CapturedColumn& captured : instance->columns) {
-    if (EqualsIgnoringAsciiCase(captured.name, column)) return captured.ordinal;
+    if (catalog->SameName(captured.name, column)) return captured.ordinal;
   }
   return std::nullopt;
 }
@@ -146,7 +146,18 @@ ScalarFunction Function(std::vector<SqlType> parameters, SqlType result,
 }
 
 // The columns at a change table's end that the functions do not show: __$command_id.
-std::size_t HiddenColumns() { return Does(Behaviour::kFunctionHidesCommandId) ? 1 : 0; }
+std::size_t HiddenColumns(const TableMeta& table) {
+  return HasCommandId(table) && Does(Behaviour::kFunctionHidesCommandId) ? 1 : 0;
+}
+
+// The order of the clustered index.
+std::vector<ScanShape::Order> ChangeOrder(const TableMeta& table) {
+  std::vector<ScanShape::Order> order = {{0, false}, {2, false}, {3, false}};
+  if (HasCommandId(table)) {
+    order.insert(order.begin() + 1, {table.columns.size() - 1, false});
+  }
+  return order;
+}
 
 // The rows of one instance's change table between two LSNs, both included.
 class ChangeCursor final : public RowCursor {
@@ -162,7 +173,7 @@ class ChangeCursor final : public RowCursor {
         {0, Does(Behaviour::kIntervalClosed) ? Comparison::kLessOrEqual
                                              : Comparison::kLess}};
     request.values = {LsnValue(first), LsnValue(last)};
-    request.shape.order = {{0, false}, {count_ - 1, false}, {2, false}, {3, false}};
+    request.shape.order = ChangeOrder(*table);
     for (std::size_t i = 0; i < count_; ++i) request.shape.columns.push_back(i);
     cursor_ = table_->Open(request);
   }
@@ -176,7 +187,7 @@ class ChangeCursor final : public RowCursor {
       }
       row.clear();
       row.push_back(raw_[0]);
-      const std::size_t end = count_ - HiddenColumns();
+      const std::size_t end = count_ - HiddenColumns(table_->meta());
       for (std::size_t i = 2; i < end; ++i) row.push_back(raw_[i]);
       return true;
     }
@@ -304,7 +315,7 @@ std::optional<TableFunction> CdcTableFunction(Session& session,
   TableFunction function;
   function.parameters = {BinaryType(10), BinaryType(10), NVarChar(30)};
   function.argument_count_min = 3;
-  for (std::size_t i = 0; i < table->columns.size() - HiddenColumns(); ++i) {
+  for (std::size_t i = 0; i < table->columns.size() - HiddenColumns(*table); ++i) {
     const ColumnMeta& column = table->columns[i];
     if (i != 1)
       function.columns.push_back(Info(column.name, column.type, column.nullable));

@@ -7,6 +7,7 @@
 #include "sim/engine/cdc.h"
 #include "sim/engine/procedure_arguments.h"
 #include "sim/engine/procedures.h"
+#include "sim/engine/stored_table.h"
 #include "sim/engine/table_layout.h"
 #include "sim/engine/type_facts.h"
 #include "sim/quoting.h"
@@ -20,10 +21,6 @@ Value LsnOrNull(const std::optional<Lsn>& lsn) {
 
 Value TextOrNull(const std::optional<std::string>& text) {
   return text ? TextValue(*text) : Value{};
-}
-
-Value IntOrNull(const std::optional<std::int32_t>& integer) {
-  return integer ? IntValue(*integer) : Value{};
 }
 
 std::int32_t EnableTableCall(Session& session, std::vector<ProcedureArgument>& given) {
@@ -91,8 +88,8 @@ std::int32_t HelpCall(Session& session, std::vector<ProcedureArgument>& given,
          Does(Behaviour::kHelpIsEmpty))) {
       continue;
     }
-    if (schema && (!EqualsIgnoringAsciiCase(source->schema, *schema) ||
-                   !EqualsIgnoringAsciiCase(source->name, *name))) {
+    if (schema && (!catalog->SameName(source->schema, *schema) ||
+                   !catalog->SameName(source->name, *name))) {
       continue;
     }
     std::string index_columns;
@@ -208,6 +205,15 @@ void RequireDbo(Session& session) {
       "required.");
 }
 
+// Gives the change tables of before KB3030352 their __$command_id.
+std::int32_t UpgradeCall(Session& session, std::vector<ProcedureArgument>& given) {
+  const Arguments arguments("sp_cdc_vupgrade", {}, given);
+  RequireCdc(session);
+  RequireDbo(session);
+  UpgradeChangeTables(session);
+  return 0;
+}
+
 std::int32_t ScanCall(Session& session, std::vector<ProcedureArgument>& given) {
   const Arguments arguments(
       "sp_cdc_scan", {"@maxtrans", "@maxscans", "@continuous", "@pollinginterval"},
@@ -220,13 +226,7 @@ std::int32_t ScanCall(Session& session, std::vector<ProcedureArgument>& given) {
               static_cast<std::int32_t>(arguments.Int(0).value_or(500)),
               static_cast<std::int32_t>(arguments.Int(1).value_or(10)));
   session.EndReads();
-  if (result.error != 0) {
-    RaiseSql(
-        result.error, 16, 1,
-        "Log Scan process failed in processing log records. Refer to previous errors "
-        "in the current session to identify the cause and correct any associated "
-        "problems.");
-  }
+  if (result.error != 0) RaiseFault(result.error);
   return 0;
 }
 
@@ -279,13 +279,6 @@ std::int32_t CleanupCall(Session& session, std::vector<ProcedureArgument>& given
   return 0;
 }
 
-JobMeta* JobToChange(Catalog& catalog, const std::string& type) {
-  for (JobMeta& job : catalog.jobs) {
-    if (EqualsIgnoringAsciiCase(job.type, type)) return &job;
-  }
-  return nullptr;
-}
-
 std::int32_t PutJobCall(Session& session, std::vector<ProcedureArgument>& given,
                         bool add) {
   std::vector<std::string> names = {"@job_type"};
@@ -304,7 +297,7 @@ std::int32_t PutJobCall(Session& session, std::vector<ProcedureArgument>& given,
              "The value specified for the parameter @job_type is not valid.");
   }
   Catalog& catalog = session.Write(session.current()).Change();
-  JobMeta* job = JobToChange(catalog, type);
+  JobMeta* job = FindJob(catalog, type);
   if (add && job == nullptr) {
     JobMeta fresh;
     fresh.type = LowerAscii(type);
@@ -345,7 +338,7 @@ std::int32_t RunJobCall(Session& session, std::vector<ProcedureArgument>& given,
   RequireCdc(session);
   RequireDbo(session);
   const std::string type = arguments.Text(0).value_or("capture");
-  JobMeta* job = JobToChange(session.Write(session.current()).Change(), type);
+  JobMeta* job = FindJob(session.Write(session.current()).Change(), type);
   if (job == nullptr) {
     RaiseSql(22929, 16, 1, "The specified '" + type + "' job does not exist.");
   }
@@ -427,6 +420,7 @@ std::optional<std::int32_t> CdcProcedure(Session& session, const std::string& na
     return CapturedColumnsCall(session, given, sink);
   }
   if (name == "sp_cdc_get_ddl_history") return DdlHistoryCall(session, given, sink);
+  if (name == "sp_cdc_vupgrade") return UpgradeCall(session, given);
   if (name == "sp_cdc_scan") return ScanCall(session, given);
   if (name == "sp_cdc_cleanup_change_table") return CleanupCall(session, given);
   if (name == "sp_cdc_add_job") return PutJobCall(session, given, true);

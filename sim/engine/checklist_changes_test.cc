@@ -158,6 +158,7 @@ TEST_F(Checklist06, AThousandAndTwentyFourColumns) {
                           "dbo_w"),
             (Rows{"1|1|0", "1|1|0"}));
   // A table has no more than that (error 1702).
+  EXPECT_EQ(ErrorOf("ALTER TABLE dbo.w ADD one_more int NULL"), 1702);
   EXPECT_EQ(ErrorOf("DROP TABLE dbo.w " + WideTable(1025)), 1702);
 }
 
@@ -217,6 +218,41 @@ TEST_F(Checklist16, TruncateIsRefused) {
   EXPECT_EQ(ErrorOf("TRUNCATE TABLE dbo.t"), 4711);
 }
 
+// Facts 1.1: instances of before KB3030352 have no __$command_id until
+// sys.sp_cdc_vupgrade.
+TEST_F(Checklist05, OldInstancesLackTheCommandId) {
+  Run("EXEC sim.old_change_tables");
+  Track("t");
+  Run("EXEC sim.old_change_tables 0");
+  Run("EXEC sys.sp_cdc_enable_table N'dbo', N't', @role_name = NULL, "
+      "@capture_instance = N'fresh', @supports_net_changes = 1");
+  Run("INSERT INTO dbo.t VALUES (1, 1, 'x')");
+  Run("UPDATE dbo.t SET id = 2 - id + 1");
+  Capture();
+  const std::string order = " ORDER BY __$start_lsn, __$seqval, __$operation";
+  EXPECT_EQ(Run("SELECT __$operation, id FROM cdc.dbo_t_CT" + order),
+            (Rows{"2|1", "1|1", "2|2"}));
+  EXPECT_EQ(ErrorOf("SELECT __$command_id FROM cdc.dbo_t_CT"), 207);
+  EXPECT_EQ(Changes("id", "fresh").size(), 3u);
+  const std::string function =
+      "SELECT * FROM cdc.fn_cdc_get_all_changes_dbo_t(sys.fn_cdc_get_min_lsn('dbo_t'), "
+      "sys.fn_cdc_get_max_lsn(), 'all')";
+  TextSink sink;
+  session_->Batch(function, sink);
+  EXPECT_EQ(sink.names, (Rows{"__$start_lsn", "__$seqval", "__$operation",
+                              "__$update_mask", "id", "a", "b"}));
+  EXPECT_EQ(sink.rows.size(), 3u);
+  Run("EXEC sys.sp_cdc_vupgrade");
+  Run("UPDATE dbo.t SET a = 5");
+  Capture();
+  EXPECT_EQ(
+      Run("SELECT __$operation, CASE WHEN __$command_id IS NULL THEN 0 ELSE 1 END "
+          "FROM cdc.dbo_t_CT" +
+          order),
+      (Rows{"2|0", "1|0", "2|0", "3|1", "4|1"}));
+  EXPECT_EQ(Run(function).size(), 4u);
+}
+
 // Facts 1.2: rows that a switch moves are not captured; an instance may forbid it.
 TEST_F(Checklist16, SwitchedRowsAreMissing) {
   Run("CREATE TABLE dbo.away (id int NOT NULL PRIMARY KEY, a int NULL, b varchar(20) "
@@ -238,7 +274,16 @@ TEST_F(Checklist16, SwitchIsRefusedWhereItCannotBe) {
   Run("CREATE TABLE dbo.away (id int NOT NULL PRIMARY KEY, a int NULL, b varchar(20) "
       "NULL)");
   Run("CREATE TABLE dbo.other (id int NOT NULL PRIMARY KEY)");
+  Run("CREATE TABLE dbo.heap (id int NOT NULL, a int NULL, b varchar(20) NULL)");
+  Run("CREATE TABLE dbo.down (id int NOT NULL, a int NULL, b varchar(20) NULL, PRIMARY "
+      "KEY (id DESC))");
+  Run("CREATE TABLE dbo.keyed (id int NOT NULL PRIMARY KEY, a int NULL, b varchar(20) "
+      "NULL)");
+  Run("CREATE UNIQUE INDEX by_a ON dbo.keyed (a)");
   Run("INSERT INTO dbo.away VALUES (1, 1, 'x')");
+  EXPECT_EQ(ErrorOf("ALTER TABLE dbo.t SWITCH TO dbo.heap"), 4913);
+  EXPECT_EQ(ErrorOf("ALTER TABLE dbo.t SWITCH TO dbo.down"), 4947);
+  EXPECT_EQ(ErrorOf("ALTER TABLE dbo.t SWITCH TO dbo.keyed"), 4947);
   EXPECT_EQ(ErrorOf("ALTER TABLE dbo.t SWITCH TO dbo.away"), 4905);
   EXPECT_EQ(ErrorOf("ALTER TABLE dbo.t SWITCH TO dbo.other"), 4943);
   EXPECT_EQ(ErrorOf("ALTER TABLE dbo.t SWITCH TO dbo.nope"), 4902);

@@ -237,6 +237,37 @@ TEST_F(Checklist15, CaseSensitiveDatabases) {
   EXPECT_EQ(ErrorOf("SELECT ID FROM dbo.T"), 0);
 }
 
+// Aliases, columns of subqueries and common tables are names as well; inserted and
+// deleted are words of the language.
+TEST_F(Checklist15, CaseSensitiveNamesInQueries) {
+  const struct {
+    std::string query;
+    std::int32_t exact;  // Its error under a case-sensitive collation; else none.
+  } cases[] = {
+      {"SELECT X.id FROM dbo.p x", 4104},
+      {"SELECT x.id FROM dbo.p x JOIN dbo.p X ON x.id = X.id", 0},
+      {"SELECT X.* FROM dbo.p x", 107},
+      {"SELECT q.N FROM (SELECT id AS n FROM dbo.p) q", 207},
+      {"SELECT n FROM (SELECT id AS n, id AS N FROM dbo.p) q", 0},
+      {"WITH q AS (SELECT id FROM dbo.p) SELECT id FROM Q", 208},
+      {"SELECT id AS n FROM dbo.p ORDER BY N", 207},
+      {"SELECT id FROM dbo.p UNION SELECT id FROM dbo.p ORDER BY ID", 207},
+      {"DECLARE @t TABLE (a int) INSERT INTO @t (A) VALUES (1)", 207},
+      {"INSERT INTO dbo.p OUTPUT INSERTED.id VALUES (1)", 0},
+      {"UPDATE X SET id = id FROM dbo.p x", 208},
+  };
+  Run("CREATE DATABASE exact COLLATE Latin1_General_CS_AS");
+  const auto exact = engine_->AdminSession("exact");
+  RunOn(*exact, "CREATE TABLE dbo.p (id int NOT NULL)");
+  Run("CREATE TABLE dbo.p (id int NOT NULL)");
+  for (const auto& [query, number] : cases) {
+    EXPECT_EQ(ErrorOn(*exact, query), number) << query;
+    // Where names differ by case only, the other collation takes them for one.
+    const bool clashes = number == 0 && query.find("OUTPUT") == std::string::npos;
+    EXPECT_EQ(ErrorOf(query) != 0, clashes) << query;
+  }
+}
+
 // S18: keys follow the collation, uniqueidentifiers the server's own order.
 TEST_F(Checklist15, ServerOrderOfTextAndGuids) {
   Run("CREATE TABLE dbo.g (g uniqueidentifier NOT NULL PRIMARY KEY, s nvarchar(9))");

@@ -189,6 +189,9 @@ TEST_F(Checklist12, RestoreToAnOlderPointForksTheLog) {
   Capture();
   const std::string stored = MaxLsn();
   const auto other = engine_->AdminSession("shop");
+  RunOn(*other, "BEGIN TRAN INSERT INTO dbo.t VALUES (9, 0, 'open')");
+  EXPECT_EQ(ErrorOf("EXEC sim.restore_to 'monday'"), 3101);
+  RunOn(*other, "ROLLBACK");
   Run("EXEC sim.restore_to 'monday'");
   EXPECT_LT(MaxLsn(), stored);
   EXPECT_EQ(Changes("id"), (Rows{"1"}));
@@ -338,6 +341,29 @@ TEST_F(Checklist17, HeldLocksBlockWhoWaitsForThem) {
   EXPECT_EQ(Run("SET TRANSACTION ISOLATION LEVEL SNAPSHOT; " + read), (Rows{"1"}));
   Run("SET TRANSACTION ISOLATION LEVEL READ COMMITTED EXEC sim.release_lock 'dbo.t'");
   EXPECT_EQ(Run(read), (Rows{"1"}));
+}
+
+// A reader's lock (TABLOCKX): held until its transaction ends, by whichever way.
+TEST_F(Checklist17, ALockedTableIsLockedUntilTheTransactionEnds) {
+  const std::string read = "SET LOCK_TIMEOUT 0 SELECT id FROM dbo.t";
+  for (const std::string end : {"ROLLBACK", "COMMIT"}) {
+    const auto other = engine_->AdminSession("shop");
+    RunOn(*other, "SELECT TOP (0) id FROM dbo.t WITH (TABLOCKX)");
+    EXPECT_EQ(ErrorOf(read), 0);  // The statement was all of its transaction.
+    RunOn(*other, "BEGIN TRAN SELECT TOP (0) id FROM dbo.t WITH (TABLOCKX)");
+    EXPECT_EQ(ErrorOf(read), 1222);
+    EXPECT_EQ(ErrorOf(read + " WITH (TABLOCK, XLOCK)"), 1222);
+    EXPECT_EQ(ErrorOf("SET LOCK_TIMEOUT 0 DELETE FROM dbo.t"), 1222);
+    EXPECT_EQ(ErrorOf(read + " WITH (NOLOCK)"), 0);
+    EXPECT_EQ(ErrorOn(*other, "INSERT INTO dbo.t VALUES (1, 1, 'x')"), 0);
+    RunOn(*other, end);
+    EXPECT_EQ(ErrorOf(read), 0) << end;
+  }
+  auto gone = engine_->AdminSession("shop");
+  RunOn(*gone, "BEGIN TRAN SELECT TOP (0) id FROM dbo.t WITH (TABLOCKX)");
+  EXPECT_EQ(ErrorOf(read), 1222);
+  gone = nullptr;
+  EXPECT_EQ(ErrorOf(read), 0);
 }
 
 // A writer's lock too: SET and the statement it concerns in one batch.

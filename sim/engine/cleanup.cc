@@ -58,7 +58,11 @@ std::optional<Lsn> RetentionMark(Server& server,
       "SELECT MIN(" + start + ") FROM " + mapping->physical + " WHERE " + end +
       " = (SELECT MAX(" + end + ") FROM " + mapping->physical + " WHERE " + end +
       " <= (SELECT MAX(" + end + ") FROM " + mapping->physical + ") - ?)");
-  std::int64_t back = retention_minutes * 600'000'000;
+  // The most that sp_cdc_change_job takes: 100 years.
+  constexpr std::int64_t kRetentionMinutesMax = 52'494'800;
+  std::int64_t back =
+      std::clamp<std::int64_t>(retention_minutes, 0, kRetentionMinutesMax) *
+      600'000'000;
   if (!Does(Behaviour::kRetentionFromNewestCommit)) back = 0;
   find.BindInt(1, back);
   if (find.Next() != Step::kRow || find.IsNull(0)) return std::nullopt;
@@ -71,7 +75,7 @@ bool MoveLowWaterMark(Server& server, const std::shared_ptr<Database>& database,
   if (transaction == nullptr) return false;
   Catalog& catalog = transaction->Change();
   for (CaptureInstance& instance : catalog.instances) {
-    if (only && !EqualsIgnoringAsciiCase(instance.name, *only)) continue;
+    if (only && !catalog.SameName(instance.name, *only)) continue;
     // It never moves back.
     const bool moves_back = !Does(Behaviour::kStartNeverMovesBack);
     if (instance.start_lsn && (*instance.start_lsn < mark || moves_back)) {

@@ -12,10 +12,6 @@ namespace {
 
 SqlType Tiny() { return TypeOf(TypeId::kTinyInt); }
 
-Value IntOrNull(const std::optional<std::int32_t>& integer) {
-  return integer ? IntValue(*integer) : Value{};
-}
-
 Value CollationOf(const ViewContext& context, const SqlType& type) {
   if (!IsTextType(type.id) || type.id == TypeId::kXml) return {};
   return TextValue(type.collation.empty() ? context.catalog->collation

@@ -112,7 +112,7 @@ Status Database::Restore(const std::string& file) {
 
 void Database::HoldLock(std::int32_t table_id) {
   const std::lock_guard lock(lock_mutex_);
-  held_locks_.insert(table_id);
+  held_locks_[table_id] = nullptr;
 }
 
 void Database::ReleaseLock(std::int32_t table_id) {
@@ -121,11 +121,21 @@ void Database::ReleaseLock(std::int32_t table_id) {
   lock_freed_.notify_all();
 }
 
-bool Database::WaitForLock(std::int32_t table_id, std::int64_t timeout_ms,
-                           const std::atomic<bool>* stop) {
+bool Database::WaitForLock(std::int32_t table_id, const void* owner, bool take,
+                           std::int64_t timeout_ms, const std::atomic<bool>* stop) {
   std::unique_lock lock(lock_mutex_);
-  return WaitUntil(lock, timeout_ms, stop,
-                   [&] { return held_locks_.count(table_id) == 0; });
+  const bool is_free = WaitUntil(lock, timeout_ms, stop, [&] {
+    const auto held = held_locks_.find(table_id);
+    return held == held_locks_.end() || held->second == owner;
+  });
+  if (is_free && take) held_locks_[table_id] = owner;
+  return is_free;
+}
+
+void Database::ReleaseLocksOf(const void* owner) {
+  const std::lock_guard lock(lock_mutex_);
+  std::erase_if(held_locks_, [&](const auto& held) { return held.second == owner; });
+  lock_freed_.notify_all();
 }
 
 CatalogPtr Database::catalog() const {

@@ -16,13 +16,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "sim/engine/catalog.h"
 #include "sim/engine/cell.h"
+#include "sim/engine/database_stay.h"
 #include "sim/engine/lsn.h"
 #include "sim/engine/sqlite.h"
 
@@ -71,14 +71,21 @@ class Database {
   std::optional<Lsn> frozen_max_lsn() const;
   // Set: an after image leaves out (max) values that its update did not touch.
   std::atomic<bool> omits_lob_after_images{false};
+  // Set: new change tables are as before KB3030352, without __$command_id.
+  std::atomic<bool> makes_old_change_tables{false};
 
-  // Locks that a test holds on tables, against readers that wait for locks and against
-  // writers.
+  // Exclusive locks on tables, against readers that wait for locks and against writers.
+  // A test holds and releases them at once (HoldLock); a session, its own `owner`,
+  // waits for those of others before it reads or takes one. False: the lock was not
+  // released in time (as LockWriter).
   void HoldLock(std::int32_t table_id);
   void ReleaseLock(std::int32_t table_id);
-  // False: the lock was not released in time (as LockWriter).
-  bool WaitForLock(std::int32_t table_id, std::int64_t timeout_ms,
-                   const std::atomic<bool>* stop);
+  bool WaitForLock(std::int32_t table_id, const void* owner, bool take,
+                   std::int64_t timeout_ms, const std::atomic<bool>* stop);
+  void ReleaseLocksOf(const void* owner);
+
+  // Who has it as the current database.
+  const std::shared_ptr<StayRegister>& stays() const { return stays_; }
 
   // Copies the database as it is into a file of that name, and back. Both require the
   // writer lock and no transaction. After the way back the log is another one than
@@ -99,13 +106,14 @@ class Database {
                  const std::atomic<bool>* stop, const std::function<bool()>& free);
 
   const Identity identity_;
+  const std::shared_ptr<StayRegister> stays_ = std::make_shared<StayRegister>();
   mutable std::mutex publish_mutex_;  // Commits and the start of reads, catalog_.
   CatalogPtr catalog_;
   std::optional<Lsn> frozen_max_lsn_;
   std::atomic<std::int64_t> recovery_fork_{0};
 
   std::mutex lock_mutex_;
-  std::set<std::int32_t> held_locks_;
+  std::map<std::int32_t, const void*> held_locks_;  // The owner of each; null: a test.
   std::condition_variable lock_freed_;
   bool locked_ = false;
 

@@ -8,6 +8,7 @@
 #include "sim/engine/behaviour.h"
 #include "sim/engine/cdc.h"
 #include "sim/engine/table_layout.h"
+#include "sim/sql/identifier.h"
 
 namespace mssql_cdc::sim {
 namespace {
@@ -222,8 +223,13 @@ IndexMeta& AddKey(TableMeta& table, const ast::KeyConstraint& key) {
 }
 
 void AddColumnDefinition(Session& session, TableMeta& table,
-                         const ast::ColumnDefinition& definition) {
+                         const ast::ColumnDefinition& definition,
+                         const std::string& statement) {
   AddColumn(table, ColumnOf(session, table, definition));
+  if (table.columns.size() <= kColumnsMax) return;
+  RaiseSql(1702, 16, 1,
+           statement + " failed because column '" + definition.name + "' in table '" +
+               table.name + "' exceeds the maximum of 1024 columns.");
 }
 
 void AddConstraints(Session& session, const std::shared_ptr<Database>& database,
@@ -238,7 +244,7 @@ void AddConstraints(Session& session, const std::shared_ptr<Database>& database,
   }
   for (const ast::DefaultConstraint& value : constraints.defaults) {
     for (ColumnMeta& column : table.columns) {
-      if (!EqualsIgnoringAsciiCase(column.name, value.column)) continue;
+      if (!SameIdentifier(column.name, value.column, session)) continue;
       column.default_text = DefaultText(value.value->text);
       column.default_name = value.name.empty() ? KeyName("DF", table) : value.name;
     }
@@ -258,11 +264,7 @@ void CreateTable(Session& session, const ast::CreateTable& statement) {
   table.object_id = transaction.Change().NewObjectId();
   table.create_date = IsoText(session.Now());
   for (const ast::ColumnDefinition& column : statement.columns) {
-    AddColumnDefinition(session, table, column);
-    if (table.columns.size() <= kColumnsMax) continue;
-    RaiseSql(1702, 16, 1,
-             "CREATE TABLE failed because column '" + column.name + "' in table '" +
-                 table.name + "' exceeds the maximum of 1024 columns.");
+    AddColumnDefinition(session, table, column, "CREATE TABLE");
   }
   AddConstraints(session, database, table, statement.constraints);
   if (!CreateStorage(transaction.connection(), table)) {
@@ -380,7 +382,7 @@ void DropIndex(Session& session, const ast::DropIndex& statement) {
   const CatalogPtr catalog = session.CatalogOf(database);
   for (const CaptureInstance* instance : catalog->InstancesOf(table->object_id)) {
     if (!instance->index_name ||
-        !EqualsIgnoringAsciiCase(*instance->index_name, index->name)) {
+        !catalog->SameName(*instance->index_name, index->name)) {
       continue;
     }
     RaiseSql(22983, 16, 1,
@@ -486,12 +488,28 @@ void DropDatabaseObject(Session& session, const ast::DropDatabase& statement) {
                "Cannot drop the database '" + name +
                    "', because it does not exist or you do not have permission.");
     }
-    if (database == session.current() || database->is_system()) {
+    if (database == session.current() || database->is_system() ||
+        database->stays()->HoldsOthers(0)) {
       RaiseSql(3702, 16, 4,
                "Cannot drop database \"" + name + "\" because it is currently in use.");
     }
     (void)session.server().DropDatabase(name).ok();
   }
+}
+
+// Others are not waited for: who names no termination gets NO_WAIT's answer.
+void SetSingleUser(Session& session, const std::shared_ptr<Database>& database,
+                   const ast::AlterDatabase& statement) {
+  const bool rolls_back =
+      statement.termination == ast::AlterDatabase::Termination::kRollback;
+  if (!session.EndOthers(database, rolls_back)) {
+    RaiseSql(
+        5070, 16, 2,
+        "Database state cannot be changed while other users are using the database "
+        "'" +
+            database->name() + "'");
+  }
+  database->stays()->SetSingleUser(true);
 }
 
 void AlterDatabaseObject(Session& session, const ast::AlterDatabase& statement) {
@@ -506,6 +524,12 @@ void AlterDatabaseObject(Session& session, const ast::AlterDatabase& statement) 
             "allows access checks.");
   }
   RequireOwner(session, database);
+  if (statement.option == "SINGLE_USER" && !database->is_system()) {
+    return SetSingleUser(session, database, statement);
+  }
+  if (statement.option == "MULTI_USER") {
+    return database->stays()->SetSingleUser(false);
+  }
   const bool on = EqualsIgnoringAsciiCase(statement.value, "ON");
   const bool off = EqualsIgnoringAsciiCase(statement.value, "OFF");
   Catalog& catalog = session.Write(database).Change();
@@ -541,14 +565,15 @@ void DropSchemaObject(Session& session, const ast::DropSchema& statement) {
              "Cannot drop the schema '" + statement.name +
                  "', because it does not exist or you do not have permission.");
   }
-  for (const auto& [id, table] : transaction.catalog()->tables) {
-    if (!EqualsIgnoringAsciiCase(table->schema, statement.name)) continue;
+  const CatalogPtr catalog = transaction.catalog();
+  for (const auto& [id, table] : catalog->tables) {
+    if (!catalog->SameName(table->schema, statement.name)) continue;
     RaiseSql(3729, 16, 1,
              "Cannot drop schema '" + statement.name +
                  "' because it is being referenced by object '" + table->name + "'.");
   }
   std::erase_if(transaction.Change().schemas, [&](const SchemaMeta& schema) {
-    return EqualsIgnoringAsciiCase(schema.name, statement.name);
+    return catalog->SameName(schema.name, statement.name);
   });
 }
 

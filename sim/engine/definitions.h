@@ -26,8 +26,10 @@ void TruncateTable(Session& session, const ast::TruncateTable& statement);
 void DefinePrincipal(Session& session, const ast::Definition& definition);
 void ChangePermission(Session& session, const ast::Permission& statement);
 
+// `statement` is named in 1702, where the table has all columns it can have.
 void AddColumnDefinition(Session& session, TableMeta& table,
-                         const ast::ColumnDefinition& definition);
+                         const ast::ColumnDefinition& definition,
+                         const std::string& statement);
 void AddConstraints(Session& session, const std::shared_ptr<Database>& database,
                     TableMeta& table, const ast::TableConstraints& constraints);
 // Adds an index to `table`; a name is made up where there is none.

@@ -88,10 +88,7 @@ Result<std::shared_ptr<SimEngine>> SimEngine::Open(EngineOptions options) {
         lock.unlock();
         for (const auto& database : server->Databases()) {
           const CatalogPtr catalog = database->catalog();
-          const JobMeta* job = FindJob(*catalog, "capture");
-          // Without its job, nothing captures and nothing complains (facts 1.10).
-          if (!catalog->cdc_enabled || job == nullptr || job->stopped) continue;
-          if (server->agent_runs) {
+          if (const JobMeta* job = RunningCaptureJob(*server, *catalog)) {
             Capture(*server, database, job->maxtrans, job->maxscans);
           }
         }
@@ -120,7 +117,9 @@ std::variant<std::unique_ptr<EngineSession>, LoginFailure> SimEngine::Login(
   const std::string& name =
       request.database.empty() ? login->default_database : request.database;
   const std::shared_ptr<Database> database = server_->FindDatabase(name);
-  if (database != nullptr) {
+  const bool taken = database != nullptr && database->stays()->single_user() &&
+                     database->stays()->HoldsOthers(0);
+  if (database != nullptr && !taken) {
     auto session = std::make_unique<Session>(server_, *login, request, database);
     if (session->UserIn(*database, *database->catalog())) return session;
   }

@@ -115,6 +115,35 @@ TEST_F(StorageTest, ReadersSeeWhatIsCommittedAndWritersWait) {
   EXPECT_EQ(RunOn(*other, "SELECT COUNT(*) FROM dbo.t"), (Rows{"1"}));
 }
 
+// What is read outside of statements, by compiling too, holds no snapshot afterwards.
+TEST_F(StorageTest, NothingButATransactionKeepsASnapshot) {
+  const struct {
+    std::string name;
+    std::string batch;
+  } cases[] = {
+      {"IF", "IF EXISTS (SELECT * FROM dbo.t WHERE id = -1) SELECT 1"},
+      {"WHILE", "WHILE EXISTS (SELECT * FROM dbo.t WHERE id = -1) SELECT 1"},
+      {"DECLARE", "DECLARE @n int = (SELECT COUNT(*) FROM dbo.t)"},
+      {"SET", "DECLARE @n int SET @n = (SELECT COUNT(*) FROM dbo.t)"},
+      {"two statements", "SELECT 1 SELECT COUNT(*) FROM dbo.t"},
+      {"not run", "IF 1 = 0 SELECT COUNT(*) FROM dbo.t"},
+      {"procedure", "EXEC dbo.look"},
+  };
+  Run("CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY)");
+  Run("CREATE PROCEDURE dbo.look AS IF EXISTS (SELECT * FROM dbo.t WHERE id = -1) "
+      "SELECT 1");
+  int count = 0;
+  for (const auto& [name, batch] : cases) {
+    const auto other = engine_->AdminSession("shop");
+    RunOn(*other, batch);
+    Run("INSERT INTO dbo.t VALUES (" + std::to_string(++count) + ")");
+    EXPECT_EQ(RunOn(*other, "IF (SELECT COUNT(*) FROM dbo.t) = " +
+                                std::to_string(count) + " SELECT 1"),
+              (Rows{"1"}))
+        << name;
+  }
+}
+
 // S14: under snapshot isolation an open transaction never sees the maximum move.
 TEST_F(StorageTest, ASnapshotStandsStill) {
   Run("ALTER DATABASE CURRENT SET ALLOW_SNAPSHOT_ISOLATION ON");
@@ -152,6 +181,33 @@ TEST_F(StorageTest, AnOpenTransactionIsGoneAfterARestart) {
   Reopen();
   EXPECT_EQ(One("SELECT COUNT(*) FROM dbo.t"), "0");
   Run("INSERT INTO dbo.t VALUES (1)");
+}
+
+// Microsoft's pages on DROP DATABASE and ALTER DATABASE SET SINGLE_USER: who is in a
+// database keeps it, until WITH ROLLBACK IMMEDIATE ends them.
+TEST_F(StorageTest, ADatabaseInUseIsNotDropped) {
+  Run("CREATE DATABASE other");
+  auto guest = engine_->AdminSession("other");
+  RunOn(*guest, "CREATE TABLE dbo.t (id int)");
+  EXPECT_EQ(ErrorOf("DROP DATABASE other"), 3702);
+  EXPECT_EQ(ErrorOf("ALTER DATABASE other SET SINGLE_USER WITH NO_WAIT"), 5070);
+  EXPECT_EQ(ErrorOn(*guest, "SELECT id FROM dbo.t"), 0);
+  Run("ALTER DATABASE other SET SINGLE_USER WITH ROLLBACK IMMEDIATE");
+  EXPECT_EQ(One("SELECT user_access_desc FROM sys.databases WHERE name = 'other'"),
+            "SINGLE_USER");
+  EXPECT_EQ(ErrorOn(*guest, "SELECT id FROM dbo.t"), 596);
+  guest = engine_->AdminSession("other");
+  EXPECT_EQ(ErrorOf("USE other"), 924);
+  EXPECT_EQ(ErrorOf("DROP DATABASE other"), 3702);
+  RunOn(*guest, "ALTER DATABASE CURRENT SET MULTI_USER");
+  Run("USE other");
+  RunOn(*guest, "ALTER DATABASE CURRENT SET SINGLE_USER WITH ROLLBACK IMMEDIATE");
+  EXPECT_EQ(ErrorOn(*guest, "SELECT id FROM dbo.t"), 0);
+  EXPECT_EQ(ErrorOf("SELECT id FROM dbo.t"), 596);
+  guest = nullptr;
+  session_ = engine_->AdminSession("shop");
+  Run("DROP DATABASE other");
+  EXPECT_EQ(ErrorOf("USE other"), 911);
 }
 
 TEST_F(StorageTest, TemporaryTablesAreTheSessions) {

@@ -34,6 +34,9 @@ constexpr FaultRow kFaults[] = {
     {4221, 16, 1,
      "Login to read-secondary failed due to long wait on "
      "'HADR_DATABASE_WAIT_FOR_TRANSITION_TO_VERSIONING'."},
+    {22859, 16, 1,
+     "Log Scan process failed in processing log records. Refer to previous errors in "
+     "the current session to identify the cause and correct any associated problems."},
     {10928, 20, 1,
      "Resource ID: 1. The request limit for the database is 30 and has been reached."},
     {10929, 16, 1,

@@ -1,22 +1,24 @@
 #include "sim/engine/import_fake.h"
 
 #include <algorithm>
+#include <cctype>
 
 #include "base/text.h"
 #include "sim/engine/cdc.h"
+#include "sim/engine/change_rows.h"
 #include "sim/engine/fake_files.h"
+#include "sim/engine/stored_row.h"
 #include "sim/engine/stored_table.h"
 #include "sim/engine/table_layout.h"
 #include "sim/quoting.h"
 #include "sim/sql/convert.h"
+#include "sim/sql/numbers.h"
 #include "sim/sql/types.h"
 
 namespace mssql_cdc::sim {
 namespace {
 
 using Json = nlohmann::json;
-
-constexpr int kFirstCaptured = 5;
 
 Error Refused(const std::string& what, const std::string& reason) {
   return Error(ErrorId::kSimulatorFailed).With("import", what).With("reason", reason);
@@ -47,18 +49,15 @@ std::string SqlTypeOf(const std::string& spark_type, bool key) {
 }
 
 std::optional<Lsn> LsnFromHex(const std::string& hex) {
-  if (hex.size() != 22 || hex.substr(0, 2) != "0x") return std::nullopt;
-  Lsn lsn;
-  for (std::size_t i = 0; i < 10; ++i) {
-    int byte = 0;
-    for (const char c : hex.substr(2 + 2 * i, 2)) {
-      const bool digit = c >= '0' && c <= '9';
-      const char letter = static_cast<char>(c | 0x20);
-      if (!digit && (letter < 'a' || letter > 'f')) return std::nullopt;
-      byte = byte * 16 + (digit ? c - '0' : letter - 'a' + 10);
-    }
-    lsn.bytes[i] = static_cast<std::uint8_t>(byte);
+  if (hex.size() != 22 || hex.compare(0, 2, "0x") != 0) return std::nullopt;
+  const std::string digits = hex.substr(2);
+  if (!std::all_of(digits.begin(), digits.end(),
+                   [](unsigned char c) { return std::isxdigit(c) != 0; })) {
+    return std::nullopt;
   }
+  Lsn lsn;
+  const Bytes bytes = BytesFromHex(digits);
+  std::copy(bytes.begin(), bytes.end(), lsn.bytes.begin());
   return lsn;
 }
 
@@ -201,22 +200,12 @@ Status Importer::FillMapping(WriteTransaction& transaction) {
           return std::any_of(i.changes.begin(), i.changes.end(),
                              [&](const FakeChange& c) { return c.start_lsn == hex; });
         });
-    std::string id(1, '\0');
-    if (!idle) {
-      id = BigEndian64(static_cast<std::uint64_t>(++transaction_id)).substr(2);
-    }
-    Cell cell;
-    EncodeCell(DateTimeType(), Value{RoundedToDateTime(FromIsoText(time)), {}}, cell);
-    Statement insert = connection.Prepare("INSERT INTO " + mapping->physical +
-                                          " VALUES(?, ?, ?, ?, ?)");
-    insert.BindBlob(1, lsn->bytes.data(), 10);
-    BindCell(insert, 2, cell);
-    BindCell(insert, 3, cell);
-    insert.BindBlob(4, id.data(), id.size());
+    const DateTimeValue at = FromIsoText(time);
     const Lsn begin = idle ? Lsn{} : lsn->Decremented();
-    insert.BindBlob(5, begin.bytes.data(), 10);
-    if (insert.Run() != Step::kDone) return Refused(current_, connection.LastError());
-    transaction.AddRowCount(mapping->object_id, 1);
+    if (!AddMappingRow(transaction,
+                       {*lsn, at, at, idle ? 0 : ++transaction_id, begin})) {
+      return Refused(current_, "not stored: " + hex);
+    }
   }
   return Unit{};
 }
@@ -225,33 +214,18 @@ Status Importer::FillTable(WriteTransaction& transaction, const std::string& nam
                            const FakeTable& table) {
   current_ = "tables/" + name + ".json";
   const TablePtr target = transaction.catalog()->FindTable("dbo", name);
-  std::string names;
-  std::string marks;
-  for (const ColumnMeta& column : target->columns) {
-    names += (names.empty() ? "" : ",") + column.physical;
-    marks += marks.empty() ? "?" : ",?";
-    if (column.sort_physical.empty()) continue;
-    names += "," + column.sort_physical;
-    marks += ",?";
-  }
   Connection& connection = transaction.connection();
-  Statement insert = connection.Prepare("INSERT INTO " + target->physical + "(" +
-                                        names + ") VALUES(" + marks + ")");
+  Statement insert = connection.Prepare(InsertText(*target));
+  std::vector<Value> values(target->columns.size());
+  std::vector<Cell> cells;
   for (const Json& row : table.rows) {
-    int index = 1;
-    Cell cell;
-    for (const ColumnMeta& column : target->columns) {
-      const Value value = ValueOf(
-          row.contains(column.name) ? row.at(column.name) : Json(), column.type);
-      EncodeCell(column.type, value, cell);
-      BindCell(insert, index++, cell);
-      if (column.sort_physical.empty()) continue;
-      const auto* text = std::get_if<Text>(&value.held);
-      const std::string key =
-          TextSortKey(text == nullptr ? Text() : *text, column.type.collation,
-                      transaction.catalog()->collation);
-      insert.BindBlob(index++, key.data(), key.size());
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const ColumnMeta& column = target->columns[i];
+      values[i] = ValueOf(row.contains(column.name) ? row.at(column.name) : Json(),
+                          column.type);
     }
+    EncodeRow(*target, values, cells);
+    BindRow(insert, *target, transaction.catalog()->collation, values, cells);
     if (insert.Run() != Step::kDone) return Refused(current_, connection.LastError());
     transaction.AddRowCount(target->object_id, 1);
   }
@@ -276,11 +250,8 @@ Status Importer::FillInstance(WriteTransaction& transaction, const FakeInstance&
     transaction.Change().ddl_history.push_back(std::move(entry));
   }
   current_ = "changes/" + fake.name + ".jsonl";
-  std::string marks;
-  for (std::size_t i = 0; i < table->columns.size(); ++i) marks += i == 0 ? "?" : ",?";
   Connection& connection = transaction.connection();
-  Statement insert =
-      connection.Prepare("INSERT INTO " + table->physical + " VALUES(" + marks + ")");
+  Statement insert = connection.Prepare(InsertText(*table));
   for (std::size_t i = 0; i < fake.changes.size(); ++i) {
     TRY(BindChange(insert, fake, *table, i));
     if (insert.Run() != Step::kDone) return Refused(current_, connection.LastError());
@@ -316,13 +287,8 @@ Status Importer::BindChange(Statement& insert, const FakeInstance& fake,
   const std::optional<Lsn> seqval = LsnFromHex(change.seqval);
   if (!start || !seqval) return Refused(current_, "no LSN: " + change.start_lsn);
   const std::string mask = MaskOf(fake, index);
-  insert.BindBlob(1, start->bytes.data(), 10);
-  insert.BindNull(2);
-  insert.BindBlob(3, seqval->bytes.data(), 10);
-  insert.BindInt(4, change.operation);
-  insert.BindBlob(5, mask.data(), mask.size());
   const std::vector<std::string>& computed = fake_.tables.at(fake.table).computed;
-  int position = kFirstCaptured + 1;
+  int position = BindChangeHead(insert, {*start, *seqval, change.operation, mask});
   Cell cell;
   for (std::size_t i = 0; i < fake.columns.size(); ++i) {
     const std::string& column = fake.columns[i].name;
@@ -332,7 +298,7 @@ Status Importer::BindChange(Statement& insert, const FakeInstance& fake,
     EncodeCell(type, ValueOf(value, type), cell);
     BindCell(insert, position++, cell);
   }
-  insert.BindInt(position, change.command_id);
+  BindCommandId(insert, table, position, change.command_id);
   return Unit{};
 }
 

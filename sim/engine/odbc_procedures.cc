@@ -20,10 +20,6 @@ namespace {
 SqlType Small() { return TypeOf(TypeId::kSmallInt); }
 SqlType Text(std::int32_t length) { return TypeOf(TypeId::kVarChar, length); }
 
-Value IntOrNull(const std::optional<std::int32_t>& integer) {
-  return integer ? IntValue(*integer) : Value{};
-}
-
 // Names are compared as the database compares text; a pattern may hold % _ and [].
 class NamePattern {
  public:

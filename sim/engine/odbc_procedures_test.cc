@@ -96,11 +96,88 @@ TEST_F(OdbcProceduresTest, ProceduresAreListedWithTheirGroup) {
             (Rows{"shop|dbo|p;1|-1|-1|-1|NULL|2"}));
 }
 
+// Microsoft's page on sp_describe_first_result_set, its example's columns.
+TEST_F(OdbcProceduresTest, TheFirstResultIsDescribedAndNothingRuns) {
+  Run("CREATE TABLE dbo.d (id int NOT NULL PRIMARY KEY, n nvarchar(20) NULL, p "
+      "decimal(9, 2) NOT NULL)");
+  TextSink sink;
+  session_->Batch(
+      "EXEC sp_describe_first_result_set N'INSERT dbo.d VALUES (1, N''x'', 1) SELECT "
+      "id, "
+      "n, p * 2 AS twice FROM dbo.d WHERE id = @p', N'@p int'",
+      sink);
+  ASSERT_TRUE(sink.errors.empty()) << sink.errors[0].text;
+  EXPECT_EQ(sink.names.size(), 39u);
+  ASSERT_EQ(sink.rows.size(), 3u);
+  EXPECT_EQ(sink.rows[0].substr(0, 22), "0|1|id|0|56|int|4|10|0");
+  EXPECT_EQ(sink.rows[1].substr(0, 34), "0|2|n|1|231|nvarchar(20)|40|0|0|SQ");
+  EXPECT_EQ(sink.rows[2].substr(0, 42), "0|3|twice|1|106|decimal(11,2)|9|11|2|NULL|")
+      << sink.rows[2];
+  EXPECT_EQ(One("SELECT COUNT(*) FROM dbo.d"), "0");
+  EXPECT_EQ(ErrorOf("EXEC sp_describe_first_result_set N'SELECT * FROM dbo.nosuch'"),
+            208);
+  EXPECT_EQ(Run("EXEC sp_describe_first_result_set N'DELETE dbo.d'"), Rows{});
+}
+
+// Microsoft's page on sp_describe_undeclared_parameters: a parameter takes the type of
+// what it is compared with or assigned to.
+TEST_F(OdbcProceduresTest, ParametersGetTheTypeOfTheirPlace) {
+  Run("CREATE TABLE dbo.d (id bigint NOT NULL PRIMARY KEY, n nvarchar(20) NULL, p "
+      "decimal(9, 2) NULL)");
+  const struct {
+    std::string sql;
+    std::string types;  // Of its parameters, in the order of their first places.
+  } cases[] = {
+      {"SELECT * FROM dbo.d WHERE id = @a", "@a bigint"},
+      {"SELECT * FROM dbo.d WHERE n LIKE @a AND @b < p",
+       "@a varchar(8000),@b "
+       "decimal(9,2)"},
+      {"SELECT * FROM dbo.d WHERE id IN (@a, @b)", "@a bigint,@b bigint"},
+      {"SELECT * FROM dbo.d WHERE id BETWEEN @a AND @a + 1", "@a bigint"},
+      {"INSERT dbo.d (n, id) VALUES (@a, @b)", "@a nvarchar(20),@b bigint"},
+      {"UPDATE dbo.d SET p = @a WHERE n = @b", "@b nvarchar(20),@a decimal(9,2)"},
+      {"SELECT TOP (@a) CAST(@b AS datetime2(3)) FROM dbo.d",
+       "@b datetime2(3),@a bigint"},
+      {"SELECT id + @a FROM dbo.d WHERE id = @known", "@a bigint"},
+      {"SELECT 1", ""},
+  };
+  for (const auto& [sql, types] : cases) {
+    TextSink sink;
+    session_->Batch(
+        "EXEC sp_describe_undeclared_parameters N'" + sql + "', N'@known int'", sink);
+    ASSERT_TRUE(sink.errors.empty()) << sql << ": " << sink.errors[0].text;
+    EXPECT_EQ(sink.names.size(), 24u);
+    std::string got;
+    for (const std::string& row : sink.rows) {
+      // Ordinal, name, system_type_id, system_type_name.
+      std::vector<std::string> cells(1);
+      for (const char c : row) {
+        if (c == '|') {
+          cells.emplace_back();
+        } else {
+          cells.back() += c;
+        }
+      }
+      got += (got.empty() ? "" : ",") + cells.at(1) + " " + cells.at(3);
+    }
+    EXPECT_EQ(got, types) << sql;
+  }
+  EXPECT_EQ(ErrorOf("EXEC sp_describe_undeclared_parameters N'SELECT @a'"), 11502);
+  EXPECT_EQ(ErrorOf("EXEC sp_describe_undeclared_parameters N'SELECT id FROM dbo.no "
+                    "WHERE id = @a'"),
+            208);
+}
+
 // Debezium asks whether the Agent runs.
 TEST_F(OdbcProceduresTest, TheAgentIsAService) {
-  EXPECT_EQ(One("SELECT status FROM shop.sys.dm_server_services "
-                "WHERE servicename LIKE N'SQL Server Agent (%'"),
-            "4");
+  const std::string status =
+      "SELECT status, status_desc FROM shop.sys.dm_server_services WHERE servicename "
+      "LIKE N'SQL Server Agent (%'";
+  EXPECT_EQ(One(status), "4|Running");
+  Run("EXEC sim.stall");
+  EXPECT_EQ(One(status), "1|Stopped");
+  Run("EXEC sim.resume");
+  EXPECT_EQ(One(status), "4|Running");
   Run("CREATE LOGIN reader WITH PASSWORD = 'Pw-1'; CREATE USER reader FOR LOGIN "
       "reader");
   EXPECT_EQ(ErrorOn(*LoginAs("reader"), "SELECT status FROM sys.dm_server_services"),

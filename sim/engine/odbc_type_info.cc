@@ -108,7 +108,7 @@ constexpr TypeInfo kTypes[] = {
 Value TextOrNull(const char* text) {
   return text == nullptr ? Value{} : TextValue(text);
 }
-Value IntOrNull(std::int32_t value) {
+Value IntUnlessNone(std::int32_t value) {
   return value == kNone ? Value{} : IntValue(value);
 }
 
@@ -145,15 +145,15 @@ Row RowOf(const TypeInfo& type, std::int64_t version) {
           IntValue(nullable ? 1 : 0),
           IntValue(type.case_sensitive),
           IntValue(type.searchable),
-          IntOrNull(type.is_unsigned),
+          IntUnlessNone(type.is_unsigned),
           IntValue(type.money),
-          IntOrNull(type.auto_increment),
+          IntUnlessNone(type.auto_increment),
           TextValue(name),
-          IntOrNull(type.scale_min),
-          IntOrNull(type.scale_max),
+          IntUnlessNone(type.scale_min),
+          IntUnlessNone(type.scale_max),
           IntValue(type.sql_data_type),
-          IntOrNull(type.datetime_sub),
-          IntOrNull(type.radix),
+          IntUnlessNone(type.datetime_sub),
+          IntUnlessNone(type.radix),
           Value{},
           IntValue(0)};
 }

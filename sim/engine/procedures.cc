@@ -124,8 +124,10 @@ std::optional<std::int32_t> CallProcedure(Session& session, const std::string& s
   if (!schema.empty() && schema != "sys" && schema != "dbo") return std::nullopt;
   if (name == "sp_spaceused") return SpaceUsed(session, arguments, sink);
   if (name == "sp_rename") return Rename(session, arguments);
-  std::optional<std::int32_t> status = OdbcProcedure(session, name, arguments, sink);
-  return status ? status : CdcProcedure(session, name, arguments, sink);
+  for (const auto family : {OdbcProcedure, DescribeProcedure, CdcProcedure}) {
+    if (const auto status = family(session, name, arguments, sink)) return status;
+  }
+  return std::nullopt;
 }
 
 }  // namespace mssql_cdc::sim

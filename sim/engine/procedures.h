@@ -18,6 +18,10 @@ std::optional<std::int32_t> CdcProcedure(Session& session, const std::string& na
 std::optional<std::int32_t> OdbcProcedure(Session& session, const std::string& name,
                                           std::vector<ProcedureArgument>& given,
                                           ReplySink& sink);
+// What a statement would return and take.
+std::optional<std::int32_t> DescribeProcedure(Session& session, const std::string& name,
+                                              std::vector<ProcedureArgument>& given,
+                                              ReplySink& sink);
 // sp_datatype_info and sp_datatype_info_100, which differ in nothing here.
 std::int32_t TypeInfoCall(const std::string& procedure,
                           std::vector<ProcedureArgument>& given, ReplySink& sink);

@@ -3,6 +3,9 @@
 namespace mssql_cdc::sim {
 
 Value IntValue(std::int64_t value) { return Value{value, {}}; }
+Value IntOrNull(const std::optional<std::int32_t>& value) {
+  return value ? IntValue(*value) : Value{};
+}
 Value BoolValue(bool value) { return Value{std::int64_t{value}, {}}; }
 Value TextValue(const std::string& utf8) { return Value{Utf16(utf8), {}}; }
 Value BytesValue(const std::uint8_t* bytes, std::size_t size) {

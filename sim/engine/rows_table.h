@@ -59,6 +59,7 @@ class RowsTable final : public TableSource {
 
 // Short forms for rows and columns that the engine makes up.
 Value IntValue(std::int64_t value);
+Value IntOrNull(const std::optional<std::int32_t>& value);
 Value BoolValue(bool value);
 Value TextValue(const std::string& utf8);
 Value BytesValue(const std::uint8_t* bytes, std::size_t size);

@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "sim/engine/behaviour.h"
+#include "sim/engine/change_rows.h"
+#include "sim/engine/stored_row.h"
 #include "sim/engine/stored_table.h"
 #include "sim/engine/table_layout.h"
 
 namespace mssql_cdc::sim {
 namespace {
 
-// Columns of a change table before the captured ones.
-constexpr int kFirstCaptured = 5;
 // Where a scan without kTransactionWhole breaks a transaction.
 constexpr std::int32_t kBrokenAfterCommands = 1000;
 
@@ -34,12 +34,6 @@ std::vector<ScanTarget> TargetsOf(const Catalog& catalog) {
     }
     if (!Does(Behaviour::kMaskFull)) all.clear();
     target.full_mask = UpdateMask(all, target.columns.size());
-    std::string marks;
-    for (std::size_t i = 0; i < target.table->columns.size(); ++i) {
-      marks += i == 0 ? "?" : ",?";
-    }
-    target.insert_text =
-        "INSERT INTO " + target.table->physical + " VALUES(" + marks + ")";
     targets.push_back(std::move(target));
   }
   return targets;
@@ -89,8 +83,8 @@ bool Scan::Take(const LoggedTransaction& logged) {
   }
   if (result_.error != 0) return false;
   if (wrote_ || !Does(Behaviour::kMappingOnlyWithChanges)) {
-    AddMapping(logged.commit_lsn, logged.begin_time, logged.end_time, logged.id,
-               logged.begin_lsn);
+    AddMappingRow(transaction_, {logged.commit_lsn, logged.begin_time, logged.end_time,
+                                 logged.id, logged.begin_lsn});
   }
   ++result_.transaction_count;
   return true;
@@ -202,18 +196,14 @@ void Scan::TakeUpdate(ScanTarget& target, const Lsn& seqval) {
 }
 
 void Scan::Write(ScanTarget& target, const Written& written) {
-  if (!target.insert) target.insert = connection_.Prepare(target.insert_text);
+  if (!target.insert) target.insert = connection_.Prepare(InsertText(*target.table));
   Statement& insert = target.insert;
   Lsn start = logged_->commit_lsn;
   if (command_id_ > kBrokenAfterCommands && !Does(Behaviour::kTransactionWhole)) {
     start = start.Incremented();
   }
-  int index = 1;
-  insert.BindBlob(index++, start.bytes.data(), 10);
-  insert.BindNull(index++);
-  insert.BindBlob(index++, written.seqval.bytes.data(), 10);
-  insert.BindInt(index++, written.operation);
-  insert.BindBlob(index++, written.mask.data(), written.mask.size());
+  int index =
+      BindChangeHead(insert, {start, written.seqval, written.operation, written.mask});
   std::size_t hint = 0;
   for (std::size_t i = 0; i < target.columns.size(); ++i) {
     const Cell* cell = written.image.Find(target.columns[i].column_id, hint);
@@ -226,36 +216,11 @@ void Scan::Write(ScanTarget& target, const Written& written) {
       insert.BindNull(index++);
     }
   }
-  insert.BindInt(index, written.command_id);
+  BindCommandId(insert, *target.table, index, written.command_id);
   wrote_ = true;
   ++result_.command_count;
   transaction_.AddRowCount(target.table->object_id, 1);
   if (insert.Run() != Step::kDone) result_.error = kScanFailed;
-}
-
-void Scan::AddMapping(const Lsn& start, const DateTimeValue& begin,
-                      const DateTimeValue& end, std::int64_t transaction_id,
-                      const Lsn& begin_lsn) {
-  const TablePtr mapping = transaction_.catalog()->FindTable("cdc", "lsn_time_mapping");
-  if (mapping == nullptr) return;
-  Statement insert = connection_.Prepare("INSERT OR IGNORE INTO " + mapping->physical +
-                                         " VALUES(?, ?, ?, ?, ?)");
-  SqlType type = DateTimeType();
-  Cell cell;
-  insert.BindBlob(1, start.bytes.data(), 10);
-  EncodeCell(type, Value{RoundedToDateTime(begin), {}}, cell);
-  BindCell(insert, 2, cell);
-  EncodeCell(type, Value{RoundedToDateTime(end), {}}, cell);
-  BindCell(insert, 3, cell);
-  // 0x00: no transaction of a user's.
-  std::string id(1, '\0');
-  if (transaction_id != 0) {
-    id = BigEndian64(static_cast<std::uint64_t>(transaction_id)).substr(2);
-  }
-  insert.BindBlob(4, id.data(), id.size());
-  insert.BindBlob(5, begin_lsn.bytes.data(), 10);
-  insert.Run();
-  if (connection_.Changes() > 0) transaction_.AddRowCount(mapping->object_id, 1);
 }
 
 void Scan::StartInstance(std::string_view name) {
@@ -266,8 +231,8 @@ void Scan::StartInstance(std::string_view name) {
   if (instance == nullptr || instance->start_lsn) return;
   instance->start_lsn = logged_->commit_lsn;
   if (!Does(Behaviour::kEnablingRow)) return;
-  AddMapping(logged_->commit_lsn, instance->create_date, instance->create_date, 0,
-             Lsn{});
+  AddMappingRow(transaction_, {logged_->commit_lsn, instance->create_date,
+                               instance->create_date, 0, Lsn{}});
 }
 
 void Scan::TakeDefinition(std::int32_t table_id, std::string_view record,
@@ -306,12 +271,17 @@ bool Scan::AlterChangeTable(ScanTarget& target, std::size_t column,
   next.columns[position].type = type;
   next.columns[position].type_name = SystemTypeName(type.id);
   try {
-    Rebuild(connection_, *transaction_.catalog(), *target.table, next,
-            [&](std::size_t at, const std::vector<Value>& old, Value& value) {
-              if (at != position || old[at].IsNull()) return false;
-              value = Fitted(old[at], before, type);
-              return true;
-            });
+    const RebuildResult rebuilt =
+        Rebuild(connection_, *transaction_.catalog(), *target.table, next,
+                [&](std::size_t at, const std::vector<Value>& old, Value& value) {
+                  if (at != position || old[at].IsNull()) return false;
+                  value = Fitted(old[at], before, type);
+                  return true;
+                });
+    if (rebuilt != RebuildResult::kDone) {
+      result_.error = kScanFailed;
+      return false;
+    }
   } catch (const SqlError& problem) {
     result_.error = kScanFailed;
     result_.cause = problem.message;

@@ -35,7 +35,6 @@ struct ScanTarget {
   std::vector<CapturedColumn> columns;
   std::vector<bool> old_lob;  // text, ntext, image.
   std::vector<bool> max_type;
-  std::string insert_text;
   std::string full_mask;
   // Kept while rows come; given back before a table changes.
   Statement insert;
@@ -55,9 +54,6 @@ class Scan {
 
   // False: the scan failed; `result` says how, and its transaction must be undone.
   bool Take(const LoggedTransaction& logged);
-  void AddMapping(const Lsn& start, const DateTimeValue& begin,
-                  const DateTimeValue& end, std::int64_t transaction_id,
-                  const Lsn& begin_lsn);
   // Gives back what keeps the transaction from ending.
   void Finish();
 

@@ -16,7 +16,6 @@
 namespace mssql_cdc::sim {
 namespace {
 
-constexpr std::int32_t kDaysTo1970 = 719162;  // From 0001-01-01.
 constexpr int kHashRounds = 2000;
 
 Error Failed(const std::string& file, const std::string& reason) {

@@ -139,6 +139,8 @@ class Server {
   std::int32_t login_fault_count_ = 0;
 };
 
+// Days from 0001-01-01, where DateTimeValue counts from, to 1970-01-01.
+inline constexpr std::int32_t kDaysTo1970 = 719'162;
 // A server-local datetime as SQL Server stores it: to 1/300 s.
 DateTimeValue RoundedToDateTime(const DateTimeValue& at);
 // ISO text "2026-11-20T08:40:00.123" and back.

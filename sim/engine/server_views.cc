@@ -54,6 +54,7 @@ ViewPtr DatabasesView(const ViewContext& context) {
     if (!context.session.UserIn(*database, *catalog)) continue;
     const bool replication =
         Pending(context, database) && Does(Behaviour::kLogReuseWait);
+    const bool single = database->stays()->single_user();
     table.Add("name", SysName(), TextValue(database->name()))
         .Add("database_id", IntType(), IntValue(database->id()))
         .Add("create_date", DateTimeType(),
@@ -61,8 +62,9 @@ ViewPtr DatabasesView(const ViewContext& context) {
         .Add("compatibility_level", Tiny(),
              IntValue(context.session.server().options().version.major * 10))
         .Add("collation_name", SysName(), TextValue(catalog->collation))
-        .Add("user_access", Tiny(), IntValue(0))
-        .Add("user_access_desc", NVarChar(60), TextValue("MULTI_USER"))
+        .Add("user_access", Tiny(), IntValue(single ? 1 : 0))
+        .Add("user_access_desc", NVarChar(60),
+             TextValue(single ? "SINGLE_USER" : "MULTI_USER"))
         .Add("is_read_only", BitType(), IntValue(0))
         .Add("state", Tiny(), IntValue(0))
         .Add("state_desc", NVarChar(60), TextValue("ONLINE"))
@@ -210,13 +212,19 @@ ViewPtr ServerServices(const ViewContext& context) {
   }
   OneByOne table;
   const SqlType text = NVarChar(256);
-  for (const char* name :
-       {"SQL Server (MSSQLSERVER)", "SQL Server Agent (MSSQLSERVER)"}) {
+  const struct {
+    const char* name;
+    bool runs;
+  } services[] = {
+      {"SQL Server (MSSQLSERVER)", true},
+      {"SQL Server Agent (MSSQLSERVER)", context.session.server().agent_runs},
+  };
+  for (const auto& [name, runs] : services) {
     table.Add("servicename", text, TextValue(name))
         .Add("startup_type", IntType(), IntValue(2))
         .Add("startup_type_desc", text, TextValue("Automatic"))
-        .Add("status", IntType(), IntValue(4))
-        .Add("status_desc", text, TextValue("Running"))
+        .Add("status", IntType(), IntValue(runs ? 4 : 1))
+        .Add("status_desc", text, TextValue(runs ? "Running" : "Stopped"))
         .Add("process_id", IntType(), Value{})
         .Add("last_startup_time", TypeOf(TypeId::kDateTimeOffset), Value{})
         .Add("service_account", text, TextValue("NT SERVICE\\MSSQLSERVER"))

@@ -15,6 +15,7 @@ Session::Session(std::shared_ptr<Server> server, LoginRecord login,
       login_(std::move(login)),
       request_(request),
       current_(std::move(database)),
+      stay_(current_->stays()),
       collation_(current_->catalog()->collation),
       era_(server_->era),
       interpreter_(*this) {
@@ -34,8 +35,6 @@ void Session::Batch(const std::string& sql, ReplySink& sink) {
 void Session::ExecuteSql(const std::string& sql, std::vector<BoundParameter> parameters,
                          ReplySink& sink) {
   interpreter_.ExecuteSql(sql, std::move(parameters), sink);
-  // The condition of an IF or WHILE reads outside of any statement.
-  if (!KeepsSnapshot()) EndReads();
 }
 
 void Session::Procedure(const std::string& name, std::vector<BoundParameter> parameters,
@@ -86,9 +85,21 @@ void Session::Reset(ReplySink& sink) {
       request_.database.empty() ? login_.default_database : request_.database);
   if (home != nullptr && home != current_) {
     sink.DatabaseChanged(current_->name(), home->name());
-    current_ = home;
-    collation_ = home->catalog()->collation;
+    Enter(home);
   }
+}
+
+void Session::Enter(const std::shared_ptr<Database>& database) {
+  if (database != current_) stay_ = DatabaseStay(database->stays());
+  current_ = database;
+  collation_ = database->catalog()->collation;
+}
+
+bool Session::EndOthers(const std::shared_ptr<Database>& database, bool rolls_back) {
+  const bool own = database == current_;
+  if (!database->stays()->HoldsOthers(own ? 1 : 0)) return true;
+  if (rolls_back) database->stays()->EndAll(own ? &stay_ : nullptr);
+  return rolls_back;
 }
 
 // Names.
@@ -145,6 +156,7 @@ const char* RightOf(Access access) {
   switch (access) {
     case Access::kSelect:
     case Access::kPeek:
+    case Access::kLock:
       return "SELECT";
     case Access::kInsert:
       return "INSERT";
@@ -167,6 +179,7 @@ bool IsMapping(const TableMeta& table) {
 
 void Session::WaitForTable(const std::shared_ptr<Database>& database,
                            const TableMeta& table, Access access) {
+  const bool takes = access == Access::kLock;
   const bool writes = access != Access::kSelect;
   const bool versioned = settings_.isolation == IsolationLevel::kSnapshot ||
                          settings_.isolation == IsolationLevel::kReadUncommitted ||
@@ -175,16 +188,17 @@ void Session::WaitForTable(const std::shared_ptr<Database>& database,
                           CatalogOf(database)->read_committed_snapshot);
   if (access == Access::kPeek || (!writes && versioned)) return;
   if (!Does(Behaviour::kHeldLocks)) return;
-  if (database->WaitForLock(table.object_id, settings_.lock_timeout_ms,
-                            &(EngineSession::stop_requested))) {
-    return;
+  if (!database->WaitForLock(table.object_id, this, takes, settings_.lock_timeout_ms,
+                             &(EngineSession::stop_requested))) {
+    RaiseFault(1222);
   }
-  RaiseFault(1222);
+  if (takes) locked_.insert(database);
 }
 
 std::shared_ptr<TableSource> Session::FindTable(const ObjectName& name, Access access) {
   const std::shared_ptr<Database> database = DatabaseOf(name);
-  const bool reads = access == Access::kSelect || access == Access::kPeek;
+  const bool reads =
+      access == Access::kSelect || access == Access::kPeek || access == Access::kLock;
   const bool writes = !reads && access != Access::kDefinition;
   const std::string schema = LowerAscii(name.schema);
   if (std::shared_ptr<TableSource> view =
@@ -363,9 +377,14 @@ void Session::Use(const std::string& name, ReplySink& sink) {
   ObjectName target;
   target.database = name;
   const std::shared_ptr<Database> database = DatabaseOf(target);
+  if (database != current_ && database->stays()->single_user() &&
+      database->stays()->HoldsOthers(0)) {
+    RaiseSql(924, 14, 1,
+             "Database '" + database->name() +
+                 "' is already open and can only have one user at a time.");
+  }
   const std::string from = current_->name();
-  current_ = database;
-  collation_ = database->catalog()->collation;
+  Enter(database);
   sink.DatabaseChanged(from, database->name());
   Message message;
   message.number = 5701;

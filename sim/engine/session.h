@@ -63,6 +63,7 @@ class Session final : public EngineSession, public Environment {
   void DoomTransaction() override { doomed_ = transaction_count_ > 0; }
   void StatementBegins(StatementKind kind, ReplySink& sink) override;
   void StatementEnds(bool succeeded, ReplySink& sink) override;
+  void ReadsEnd() override;
   SessionSettings& settings() override { return settings_; }
   void SetCompiling(bool compiling) override { compiling_ = compiling; }
   void SetIdentityInsert(const ObjectName& table, bool on) override;
@@ -75,6 +76,9 @@ class Session final : public EngineSession, public Environment {
   bool stop_requested() const override { return EngineSession::stop_requested.load(); }
 
   // For tables, functions and procedures.
+  // Ends what others do in `database`. False: others are there, and `rolls_back` is not
+  // set.
+  bool EndOthers(const std::shared_ptr<Database>& database, bool rolls_back);
   Server& server() { return *server_; }
   const LoginRecord& login() const { return login_; }
   const LoginRequest& request() const { return request_; }
@@ -143,13 +147,16 @@ class Session final : public EngineSession, public Environment {
     std::map<Database*, std::size_t> marks;
   };
 
+  void Enter(const std::shared_ptr<Database>& database);
   View& ViewOf(const std::shared_ptr<Database>& database);
   void RequireAlive();
   void WaitForTable(const std::shared_ptr<Database>& database, const TableMeta& table,
                     Access access);
-  bool AutoCommits() const;
+  // Whether a statement is open that is no EXEC.
+  bool RunsStatement() const;
   void FinishAutoCommit(bool succeeded);
   bool CommitAll();
+  void ReleaseLocks();
   void RollbackAll();
   void EndTransaction(bool committed, ReplySink& sink);
   bool KeepsSnapshot() const;
@@ -161,10 +168,12 @@ class Session final : public EngineSession, public Environment {
   LoginRecord login_;
   LoginRequest request_;
   std::shared_ptr<Database> current_;
+  DatabaseStay stay_;  // In current_.
   std::string collation_;
   std::map<Database*, View> views_;
   std::vector<Frame> frames_;
   std::vector<Save> saves_;
+  std::set<std::shared_ptr<Database>> locked_;  // Where it holds locks on tables.
   std::shared_ptr<Database> temporary_;
   SessionSettings settings_;
   SessionSettings login_settings_;

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "sim/engine/behaviour.h"
 #include "sim/engine/session.h"
+#include "sim/engine/stored_table.h"
 
 namespace mssql_cdc::sim {
 
@@ -61,7 +62,7 @@ WriteTransaction& Session::Write(const std::shared_ptr<Database>& database) {
   if (view.transaction == nullptr) {
     if (!database->LockWriter(settings_.lock_timeout_ms,
                               &(EngineSession::stop_requested))) {
-      RaiseSql(1222, 16, 45, "Lock request time out period exceeded.");
+      RaiseFault(1222);
     }
     view.transaction = WriteTransaction::Begin(database, Now());
     if (view.transaction == nullptr) {
@@ -78,11 +79,10 @@ WriteTransaction& Session::Write(const std::shared_ptr<Database>& database) {
   return *view.transaction;
 }
 
-bool Session::AutoCommits() const {
-  return transaction_count_ == 0 &&
-         std::none_of(frames_.begin(), frames_.end(), [](const Frame& frame) {
-           return frame.kind != StatementKind::kExecute;
-         });
+bool Session::RunsStatement() const {
+  return std::any_of(frames_.begin(), frames_.end(), [](const Frame& frame) {
+    return frame.kind != StatementKind::kExecute;
+  });
 }
 
 bool Session::CommitAll() {
@@ -93,7 +93,13 @@ bool Session::CommitAll() {
     all = view.transaction->Commit(now) && all;
     view.transaction = nullptr;
   }
+  ReleaseLocks();
   return all;
+}
+
+void Session::ReleaseLocks() {
+  for (const auto& database : locked_) database->ReleaseLocksOf(this);
+  locked_.clear();
 }
 
 void Session::RollbackAll() {
@@ -103,6 +109,7 @@ void Session::RollbackAll() {
   }
   for (Frame& frame : frames_) frame.marks.clear();
   saves_.clear();
+  ReleaseLocks();
   EndReads();
 }
 
@@ -117,7 +124,7 @@ bool Session::on_secondary() const {
 }
 
 void Session::RequireAlive() {
-  if (era_ == server_->era) return;
+  if (era_ == server_->era && !stay_.has_ended()) return;
   RollbackAll();
   transaction_count_ = 0;
   RaiseSql(596, 21, 1,
@@ -143,8 +150,12 @@ void Session::StatementEnds(bool succeeded, ReplySink&) {
     if (!succeeded) view.transaction->RollbackTo(mark);
     view.transaction->Release(mark);
   }
-  if (AutoCommits()) FinishAutoCommit(succeeded);
-  if (frames_.empty() && !KeepsSnapshot()) EndReads();
+  if (transaction_count_ == 0 && !RunsStatement()) FinishAutoCommit(succeeded);
+  ReadsEnd();
+}
+
+void Session::ReadsEnd() {
+  if (!RunsStatement() && !KeepsSnapshot()) EndReads();
 }
 
 void Session::FinishAutoCommit(bool succeeded) {
@@ -156,7 +167,6 @@ void Session::FinishAutoCommit(bool succeeded) {
     RaiseSql(9001, 21, 1,
              "The log for database '" + current_->name() + "' is not available.");
   }
-  if (!frames_.empty()) EndReads();
 }
 
 std::int32_t Session::transaction_state() const {

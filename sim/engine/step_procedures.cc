@@ -16,8 +16,6 @@ namespace {
 
 using Given = std::vector<ProcedureArgument>;
 
-constexpr std::int64_t kDaysTo1970 = 719162;
-
 std::int32_t CaptureNow(Session& session, Given& given) {
   const Arguments arguments("capture_now", {"@maxtrans", "@maxscans"}, given);
   RequireNoTransaction(session, "sim.capture_now");
@@ -27,9 +25,7 @@ std::int32_t CaptureNow(Session& session, Given& given) {
               static_cast<std::int32_t>(arguments.Int(0).value_or(500)),
               static_cast<std::int32_t>(arguments.Int(1).value_or(1'000'000)));
   session.EndReads();
-  if (result.error != 0) {
-    RaiseSql(result.error, 16, 1, "Log Scan process failed in processing log records.");
-  }
+  if (result.error != 0) RaiseFault(result.error);
   return 0;
 }
 
@@ -74,7 +70,8 @@ std::int32_t SetClock(Session& session, Given& given) {
   arguments.Require(0);
   RequireManualClock(session);
   const DateTimeValue at = arguments.Time(0).value_or(DateTimeValue{});
-  session.server().SetClock((at.days - kDaysTo1970) * 86'400'000'000 + at.ticks / 10);
+  session.server().SetClock(std::int64_t{at.days - kDaysTo1970} * 86'400'000'000 +
+                            at.ticks / 10);
   return 0;
 }
 
@@ -82,7 +79,12 @@ std::int32_t AdvanceClock(Session& session, Given& given) {
   const Arguments arguments("advance_clock", {"@milliseconds"}, given);
   arguments.Require(0);
   RequireManualClock(session);
-  session.server().AdvanceClock(arguments.Int(0).value_or(0));
+  constexpr std::int64_t kCenturyMs = 36'525LL * 24 * 3'600 * 1'000;
+  const std::int64_t duration_ms = arguments.Int(0).value_or(0);
+  if (duration_ms > kCenturyMs || duration_ms < -kCenturyMs) {
+    RaiseSql(50000, 16, 1, "The clock moves by a century at the most.");
+  }
+  session.server().AdvanceClock(duration_ms);
   return 0;
 }
 
@@ -184,31 +186,38 @@ std::int32_t LobAfterImages(Session& session, Given& given) {
   return 0;
 }
 
+std::int32_t OldChangeTables(Session& session, Given& given) {
+  const Arguments arguments("old_change_tables", {"@on"}, given);
+  session.current()->makes_old_change_tables = arguments.Int(0).value_or(1) != 0;
+  return 0;
+}
+
 // Where the backup of that name lies: names may hold anything.
 std::string BackupFile(const Database& database, const std::string& name) {
-  std::string hex;
-  for (const char c : name) {
-    constexpr char kDigits[] = "0123456789ABCDEF";
-    hex.push_back(kDigits[static_cast<unsigned char>(c) >> 4]);
-    hex.push_back(kDigits[static_cast<unsigned char>(c) & 15]);
-  }
+  const std::string hex = HexUpper(
+      std::span(reinterpret_cast<const std::uint8_t*>(name.data()), name.size()));
   const std::filesystem::path folder =
       std::filesystem::path(database.path()).parent_path();
   return (folder / ("backup_" + std::to_string(database.id()) + "_" + hex + ".db"))
       .string();
 }
 
+// Keeps writers out, if it was obtained in time.
 class WriterLock {
  public:
-  explicit WriterLock(Database& database) : database_(database) {
-    database_.LockWriter(-1, nullptr);
+  WriterLock(Database& database, std::int64_t timeout_ms, const std::atomic<bool>* stop)
+      : database_(database), is_held_(database.LockWriter(timeout_ms, stop)) {}
+  ~WriterLock() {
+    if (is_held_) database_.UnlockWriter();
   }
-  ~WriterLock() { database_.UnlockWriter(); }
   WriterLock(const WriterLock&) = delete;
   WriterLock& operator=(const WriterLock&) = delete;
 
+  bool is_held() const { return is_held_; }
+
  private:
   Database& database_;
+  const bool is_held_;
 };
 
 std::int32_t BackUp(Session& session, Given& given) {
@@ -216,7 +225,9 @@ std::int32_t BackUp(Session& session, Given& given) {
   RequireNoTransaction(session, "sim.back_up");
   session.EndReads();
   Database& database = *session.current();
-  const WriterLock lock(database);
+  const WriterLock lock(database, session.settings().lock_timeout_ms,
+                        &session.EngineSession::stop_requested);
+  if (!lock.is_held()) RaiseFault(1222);
   const std::string file = BackupFile(database, arguments.RequiredText(0));
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
@@ -243,7 +254,12 @@ std::int32_t Restore(Session& session, Given& given) {
              "Cannot open backup device '" + name + "'. It was never backed up.");
   }
   if (Does(Behaviour::kRestoreForksLog)) {
-    const WriterLock lock(*database);
+    const WriterLock lock(*database, 0, nullptr);
+    if (!lock.is_held()) {
+      RaiseSql(
+          3101, 16, 1,
+          "Exclusive access could not be obtained because the database is in use.");
+    }
     if (!database->Restore(file).ok()) {
       RaiseSql(3013, 16, 1, "RESTORE DATABASE is terminating abnormally.");
     }
@@ -300,6 +316,7 @@ const std::map<std::string, Step>& Steps() {
       {"hold_lock", HoldLock},
       {"release_lock", ReleaseLock},
       {"lob_after_images", LobAfterImages},
+      {"old_change_tables", OldChangeTables},
       {"back_up", BackUp},
       {"restore_to", Restore},
       {"fail_over", FailOver},

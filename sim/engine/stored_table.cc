@@ -5,6 +5,7 @@
 
 #include "base/text.h"
 #include "sim/engine/behaviour.h"
+#include "sim/engine/stored_row.h"
 
 namespace mssql_cdc::sim {
 
@@ -59,42 +60,10 @@ std::optional<std::size_t> StoredTable::IdentityColumn() const {
   return std::nullopt;
 }
 
-std::string StoredTable::InsertText() const {
-  std::string names;
-  std::string marks;
-  for (const ColumnMeta& column : table_->columns) {
-    names += (names.empty() ? "" : ",") + column.physical;
-    marks += marks.empty() ? "?" : ",?";
-    if (!column.sort_physical.empty()) {
-      names += "," + column.sort_physical;
-      marks += ",?";
-    }
-  }
-  return "INSERT INTO " + table_->physical + "(" + names + ") VALUES(" + marks + ")";
-}
-
-void StoredTable::BindRow(Statement& statement, const std::vector<Value>& row) const {
-  Cell cell;
-  int index = 1;
-  for (std::size_t i = 0; i < table_->columns.size(); ++i) {
-    const ColumnMeta& column = table_->columns[i];
-    EncodeCell(column.type, row[i], cell);
-    BindCell(statement, index++, cell);
-    if (column.sort_physical.empty()) continue;
-    const auto* text = std::get_if<Text>(&row[i].held);
-    if (text == nullptr) {
-      statement.BindNull(index++);
-    } else {
-      const std::string key =
-          TextSortKey(*text, column.type.collation, catalog_->collation);
-      statement.BindBlob(index++, key.data(), key.size());
-    }
-  }
-}
-
 void StoredTable::InsertRow(Statement& insert, const std::vector<Value>& row) {
   CheckNullDuplicates(row);
-  BindRow(insert, row);
+  EncodeRow(*table_, row, cells_);
+  BindRow(insert, *table_, catalog_->collation, row, cells_);
   const Step step = insert.Next();
   if (step == Step::kUnique) RaiseDuplicate(row);
   if (step != Step::kDone) {
@@ -143,7 +112,7 @@ std::uint64_t StoredTable::Insert(const InsertRequest& request) {
       defaulted.push_back(i);
     }
   }
-  Statement insert = transaction.connection().Prepare(InsertText());
+  Statement insert = transaction.connection().Prepare(InsertText(*table_));
   if (!insert) RaiseSql(208, 16, 1, "Invalid object name '" + name_ + "'.");
   std::uint64_t count = 0;
   Row given;
@@ -331,14 +300,7 @@ std::uint64_t StoredTable::UpdateInPlace(const UpdateRequest& request,
       EncodeCell(table_->columns[i].type, row[i], cell);
       BindCell(update, index++, cell);
       if (table_->columns[i].sort_physical.empty()) continue;
-      const auto* text = std::get_if<Text>(&row[i].held);
-      if (text == nullptr) {
-        update.BindNull(index++);
-      } else {
-        const std::string key =
-            TextSortKey(*text, table_->columns[i].type.collation, catalog_->collation);
-        update.BindBlob(index++, key.data(), key.size());
-      }
+      BindSortKey(update, index++, table_->columns[i], catalog_->collation, row[i]);
     }
     BindLocator(update, index, old.id);
     if (update.Run() == Step::kUnique) RaiseDuplicate(row);
@@ -372,7 +334,7 @@ std::uint64_t StoredTable::UpdateDeferred(const UpdateRequest& request,
     pairs.push_back({std::move(old.values), std::move(row)});
     if (session_.stop_requested()) break;
   }
-  Statement insert = transaction.connection().Prepare(InsertText());
+  Statement insert = transaction.connection().Prepare(InsertText(*table_));
   for (const Pair& pair : pairs) {
     InsertRow(insert, pair.after);
     CheckReferences(pair.before, "UPDATE");

@@ -52,11 +52,9 @@ class StoredTable final : public TableSource {
   void CheckRow(const std::vector<Value>& row, const char* verb);
   void CheckForeignKeys(const std::vector<Value>& row, const char* verb);
   void CheckReferences(const std::vector<Value>& row, const char* verb);
-  void BindRow(Statement& statement, const std::vector<Value>& row) const;
   void InsertRow(Statement& insert, const std::vector<Value>& row);
   [[noreturn]] void RaiseDuplicate(const std::vector<Value>& row);
   void CheckNullDuplicates(const std::vector<Value>& row);
-  std::string InsertText() const;
   std::string LocatorText() const;
   void BindLocator(Statement& statement, int first, RowId id) const;
   std::vector<Value> ReadRow(RowId id);
@@ -88,6 +86,7 @@ class StoredTable final : public TableSource {
   std::vector<std::size_t> tracked_;  // Columns that a capture instance wants.
   // Of Layout::kClustered: the keys that RowIds stand for.
   std::vector<std::vector<Cell>> keys_;
+  std::vector<Cell> cells_;  // Of the row that is being written.
   std::map<std::string, std::unique_ptr<RowExpression>> expressions_;
   std::int64_t fail_after_ = 0;
   std::int32_t fail_number_ = 0;

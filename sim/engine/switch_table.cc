@@ -31,16 +31,37 @@ void RequireSameColumns(const TableMeta& from, const TableMeta& to) {
   }
 }
 
-void RequireSameKey(const TableMeta& from, const TableMeta& to) {
-  const IndexMeta* a = from.ClusteredIndex();
-  const IndexMeta* b = to.ClusteredIndex();
-  const bool same = (a == nullptr) == (b == nullptr) &&
-                    (a == nullptr || a->parts.size() == b->parts.size());
-  if (same && from.layout == to.layout) return;
-  RaiseSql(4913, 16, 1,
-           "ALTER TABLE SWITCH statement failed. The table '" + from.FullName() +
-               "' and the table '" + to.FullName() +
-               "' have different clustered indexes.");
+// The same columns by position, in the same order and direction.
+bool SameIndex(const TableMeta& from, const IndexMeta& a, const TableMeta& to,
+               const IndexMeta& b) {
+  return a.clustered == b.clustered && a.unique == b.unique &&
+         std::equal(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(),
+                    [&](const IndexMeta::Part& x, const IndexMeta::Part& y) {
+                      return x.descending == y.descending &&
+                             from.IndexOf(x.column_id) == to.IndexOf(y.column_id);
+                    });
+}
+
+// Every index of the target has its like in the source (sys.messages 4913, 4947).
+void RequireSameIndexes(const TableMeta& from, const TableMeta& to) {
+  const IndexMeta* clustered = from.ClusteredIndex();
+  if (clustered != nullptr && to.ClusteredIndex() == nullptr) {
+    RaiseSql(4913, 16, 1,
+             "ALTER TABLE SWITCH statement failed. The table '" + from.FullName() +
+                 "' has clustered index '" + clustered->name + "' while the table '" +
+                 to.FullName() + "' does not have clustered index.");
+  }
+  for (const IndexMeta& wanted : to.indexes) {
+    const bool found = std::any_of(
+        from.indexes.begin(), from.indexes.end(),
+        [&](const IndexMeta& index) { return SameIndex(from, index, to, wanted); });
+    if (found) continue;
+    RaiseSql(4947, 16, 1,
+             "ALTER TABLE SWITCH statement failed. There is no identical index in "
+             "source table '" +
+                 from.FullName() + "' for the index '" + wanted.name +
+                 "' in target table '" + to.FullName() + "'.");
+  }
 }
 
 // Of a table whose instance does not allow it.
@@ -77,7 +98,7 @@ void SwitchTable(Session& session, const std::shared_ptr<Database>& database,
   }
   const CatalogPtr catalog = transaction.catalog();
   RequireSameColumns(*table, *target);
-  RequireSameKey(*table, *target);
+  RequireSameIndexes(*table, *target);
   RequireSwitchAllowed(*catalog, *table);
   RequireSwitchAllowed(*catalog, *target);
   if (transaction.RowCount(target->object_id) > 0) {

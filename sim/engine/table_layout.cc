@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/engine/cell.h"
+#include "sim/engine/stored_row.h"
 
 namespace mssql_cdc::sim {
 namespace {
@@ -102,46 +102,25 @@ RebuildResult Rebuild(Connection& connection, const Catalog& catalog,
   for (const ColumnMeta& column : old.columns) {
     names += (names.empty() ? "" : ",") + column.physical;
   }
-  std::string targets;
-  std::string marks;
-  for (const ColumnMeta& column : next.columns) {
-    targets += (targets.empty() ? "" : ",") + column.physical;
-    marks += marks.empty() ? "?" : ",?";
-    if (column.sort_physical.empty()) continue;
-    targets += "," + column.sort_physical;
-    marks += ",?";
-  }
   {
     Statement read = connection.Prepare("SELECT " + names + " FROM " + old.physical);
-    Statement insert = connection.Prepare("INSERT INTO " + next.physical + "(" +
-                                          targets + ") VALUES(" + marks + ")");
+    Statement insert = connection.Prepare(InsertText(next));
     if (!read || !insert) return RebuildResult::kFailed;
     std::vector<Value> row(old.columns.size());
-    Cell cell;
+    std::vector<Value> values(next.columns.size());
+    std::vector<Cell> cells;
     while (read.Next() == Step::kRow) {
       for (std::size_t i = 0; i < row.size(); ++i) {
         DecodeColumn(old.columns[i].type, read, static_cast<int>(i), row[i]);
       }
-      int index = 1;
-      for (std::size_t i = 0; i < next.columns.size(); ++i) {
-        const ColumnMeta& column = next.columns[i];
-        Value value;
-        if (fill == nullptr || !fill(i, row, value)) {
-          const auto position = old.IndexOf(column.column_id);
-          if (position) value = row[*position];
-        }
-        EncodeCell(column.type, value, cell);
-        BindCell(insert, index++, cell);
-        if (column.sort_physical.empty()) continue;
-        const auto* text = std::get_if<Text>(&value.held);
-        if (text == nullptr) {
-          insert.BindNull(index++);
-        } else {
-          const std::string key =
-              TextSortKey(*text, column.type.collation, catalog.collation);
-          insert.BindBlob(index++, key.data(), key.size());
-        }
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        values[i] = Value{};
+        if (fill != nullptr && fill(i, row, values[i])) continue;
+        const auto position = old.IndexOf(next.columns[i].column_id);
+        if (position) values[i] = row[*position];
       }
+      EncodeRow(next, values, cells);
+      BindRow(insert, next, catalog.collation, values, cells);
       const Step step = insert.Run();
       if (step == Step::kUnique) return RebuildResult::kDuplicate;
       if (step != Step::kDone) return RebuildResult::kFailed;

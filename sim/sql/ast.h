@@ -468,6 +468,9 @@ struct AlterDatabase {
   std::string name;    // Empty for CURRENT.
   std::string option;  // Upper case; COLLATE and MODIFY NAME come as such.
   std::string value;
+  // WITH ...: what becomes of others who are in the way. Absent: they are waited for.
+  enum class Termination : std::uint8_t { kRollback, kNoWait };
+  std::optional<Termination> termination;
 };
 struct CreateSchema {
   std::string name;

@@ -75,6 +75,7 @@ Bound Binder::BindCase(const ast::Case& node, const Scope* scope) {
 Bound Binder::BindConvert(const ast::Convert& node, const Scope* scope) {
   Bound operand = Bind(node.operand, scope);
   SqlType to = ResolveType(node.type, environment_, true);
+  SuggestType(operand, to);
   if (operand->type.id != TypeId::kNull) CheckConversion(operand->type, to, true);
   if (IsText(to.id) && IsText(operand->type.id)) to.collation = operand->type.collation;
   Bound style = node.style ? Bind(node.style, scope) : nullptr;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/text.h"
 #include "sim/sql/binder.h"
+#include "sim/sql/identifier.h"
 #include "sim/sql/interpreter.h"
 #include "sim/sql/table_hints.h"
 #include "sim/sql/types.h"
@@ -16,8 +16,8 @@ void Binder::AddTable(std::shared_ptr<BoundTable> table, Scope& scope) {
     const std::string& name = other->alias.empty() ? other->name.object : other->alias;
     const bool both_named = !table->alias.empty() || !other->alias.empty();
     const bool same_schema =
-        EqualsIgnoringAsciiCase(table->name.schema, other->name.schema);
-    if (EqualsIgnoringAsciiCase(own, name) && (both_named || same_schema)) {
+        SameIdentifier(table->name.schema, other->name.schema, environment_);
+    if (SameIdentifier(own, name, environment_) && (both_named || same_schema)) {
       if (both_named && !table->alias.empty() && !other->alias.empty()) {
         RaiseSql(1011, 16, 1,
                  "The correlation name '" + own +
@@ -186,7 +186,8 @@ FromPtr Binder::BindDerived(const ast::Select& select, const std::string& alias,
                    " of '" + alias + "'.");
     }
     for (std::size_t j = 0; j < i; ++j) {
-      if (EqualsIgnoringAsciiCase(table->columns[i].name, table->columns[j].name)) {
+      if (SameIdentifier(table->columns[i].name, table->columns[j].name,
+                         environment_)) {
         RaiseSql(8156, 16, 1,
                  "The column '" + table->columns[i].name +
                      "' was specified multiple times for '" + alias + "'.");

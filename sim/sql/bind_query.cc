@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "sim/sql/binder.h"
+#include "sim/sql/identifier.h"
 #include "sim/sql/interpreter.h"
 #include "sim/sql/table_hints.h"
 #include "sim/sql/types.h"
@@ -237,6 +238,9 @@ class QueryBlockBinder {
     if (query_.into) {
       RaiseSql(156, 15, 1, "Incorrect syntax near the keyword 'INTO'.");
     }
+    for (const ast::SelectItem& item : query_.items) {
+      if (!item.variable.empty()) binder_.SetVariablesChange();
+    }
     if (!query_.from.empty()) block_->from = binder_.BindFrom(query_.from, scope_);
     if (query_.where) {
       scope_.clause = "WHERE clause";
@@ -305,7 +309,6 @@ class QueryBlockBinder {
                "combined with data-retrieval operations.");
     }
     block_->assigns_variables = assigns;
-    if (assigns) binder_.SetVariablesChange();
     for (const ast::SelectItem& item : query_.items) {
       if (item.star) {
         BindStar(item);
@@ -319,7 +322,7 @@ class QueryBlockBinder {
     Bound bound = binder_.Bind(item.expression, &scope_);
     if (!item.variable.empty()) {
       bound = BindAssignment(item, bound);
-    } else if (bound->type.id == TypeId::kNull) {
+    } else if (bound->type.id == TypeId::kNull && bound->undeclared.empty()) {
       bound = binder_.Convert(bound, TypeOf(TypeId::kInt));
     }
     OutputColumn column;
@@ -368,7 +371,7 @@ class QueryBlockBinder {
       if (!item.star_of.empty()) {
         const std::string& own =
             table->alias.empty() ? table->name.object : table->alias;
-        if (!EqualsIgnoringAsciiCase(own, item.star_of.back())) continue;
+        if (!SameIdentifier(own, item.star_of.back(), binder_.environment())) continue;
       }
       found = true;
       for (std::size_t i = 0; i < table->columns.size(); ++i) {
@@ -430,7 +433,8 @@ class QueryBlockBinder {
       std::optional<std::size_t> found;
       for (std::size_t i = 0; i < block_->columns.size(); ++i) {
         if (column->parts.size() != 1 ||
-            !EqualsIgnoringAsciiCase(block_->columns[i].name, column->parts[0])) {
+            !SameIdentifier(block_->columns[i].name, column->parts[0],
+                            binder_.environment())) {
           continue;
         }
         if (found) {
@@ -459,6 +463,7 @@ class QueryBlockBinder {
     LimitSpec& limit = block_->tail.limit;
     if (query_.top) {
       limit.count = binder_.Bind(query_.top->count, nullptr);
+      binder_.SuggestType(limit.count, TypeOf(TypeId::kBigInt));
       limit.percent = query_.top->percent;
       block_->tail.has_limit = true;
       if (query_.top->with_ties) {
@@ -505,7 +510,7 @@ void Binder::PushCommonTables(const std::vector<ast::CommonTable>& tables) {
 const ast::CommonTable* Binder::FindCommonTable(const ObjectName& name) const {
   if (!name.schema.empty()) return nullptr;
   for (std::size_t i = common_tables_.size(); i-- > 0;) {
-    if (EqualsIgnoringAsciiCase(common_tables_[i]->name, name.object)) {
+    if (SameIdentifier(common_tables_[i]->name, name.object, environment_)) {
       return common_tables_[i];
     }
   }
@@ -535,6 +540,26 @@ QueryPtr Binder::BindBody(const ast::QueryExpression& body, const ast::Select* s
     return QueryBlockBinder(*this, *query, select, outer).Run();
   }
   return BindSetOperation(std::get<ast::SetOperation>(body.node), select, outer);
+}
+
+// ORDER BY of a set operation names an output column or its position.
+std::size_t Binder::SetOrderColumn(const ast::Expression& expression,
+                                   const std::vector<OutputColumn>& columns) const {
+  if (const auto position = IntegerLiteral(expression)) {
+    if (*position >= 1 && *position <= static_cast<std::int64_t>(columns.size())) {
+      return static_cast<std::size_t>(*position - 1);
+    }
+  }
+  const auto* name = std::get_if<ast::ColumnReference>(&expression.node);
+  if (name == nullptr) {
+    RaiseSql(104, 16, 1,
+             "ORDER BY items must appear in the select list if the statement contains "
+             "a UNION, INTERSECT or EXCEPT operator.");
+  }
+  for (std::size_t i = columns.size(); i-- > 0;) {
+    if (SameIdentifier(columns[i].name, name->parts.back(), environment_)) return i;
+  }
+  RaiseSql(207, 16, 1, "Invalid column name '" + name->parts.back() + "'.");
 }
 
 QueryPtr Binder::BindSetOperation(const ast::SetOperation& operation,
@@ -568,29 +593,10 @@ QueryPtr Binder::BindSetOperation(const ast::SetOperation& operation,
   }
   if (select == nullptr) return query;
   for (const ast::OrderItem& item : select->order_by) {
-    std::optional<std::size_t> found;
-    if (const auto position = IntegerLiteral(*item.expression)) {
-      if (*position >= 1 && *position <= static_cast<std::int64_t>(left.size())) {
-        found = static_cast<std::size_t>(*position - 1);
-      }
-    }
-    const auto* name = std::get_if<ast::ColumnReference>(&item.expression->node);
-    for (std::size_t i = 0; name != nullptr && i < query->columns.size(); ++i) {
-      if (EqualsIgnoringAsciiCase(query->columns[i].name, name->parts.back()))
-        found = i;
-    }
-    if (!found) {
-      if (name != nullptr) {
-        RaiseSql(207, 16, 1, "Invalid column name '" + name->parts.back() + "'.");
-      }
-      RaiseSql(
-          104, 16, 1,
-          "ORDER BY items must appear in the select list if the statement contains "
-          "a UNION, INTERSECT or EXCEPT operator.");
-    }
+    const OutputColumn& column =
+        query->columns[SetOrderColumn(*item.expression, query->columns)];
     OrderKey key;
-    key.spec = {SlotReference(query->columns[*found]), item.descending,
-                RuleFor(query->columns[*found].type)};
+    key.spec = {SlotReference(column), item.descending, RuleFor(column.type)};
     query->tail.order.push_back(std::move(key));
   }
   if (select->offset) {

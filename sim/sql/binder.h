@@ -19,7 +19,8 @@ namespace mssql_cdc::sim {
 
 // A table of FROM, with a slot for each column.
 struct BoundTable {
-  std::string alias;  // Empty: the object's own name counts.
+  std::string alias;      // Empty: the object's own name counts.
+  bool any_case = false;  // The alias is a keyword (inserted, deleted), no name.
   ObjectName name;
   std::vector<OutputColumn> columns;
   std::vector<bool> used;
@@ -114,6 +115,8 @@ class Binder {
   CollationRule RuleFor(const SqlType& type) const;
   static Bound SlotReference(const OutputColumn& column);
   Bound Constant(const SqlType& type, Value value);
+  // If `place` is an undeclared parameter, `type` is what it should have been.
+  void SuggestType(const Bound& place, const SqlType& type);
 
   Slot NewSlot() { return next_slot_++; }
   Slot slot_count() const { return next_slot_; }
@@ -180,6 +183,8 @@ class Binder {
                     const Scope* outer);
   QueryPtr BindSetOperation(const ast::SetOperation& operation,
                             const ast::Select* select, const Scope* outer);
+  std::size_t SetOrderColumn(const ast::Expression& expression,
+                             const std::vector<OutputColumn>& columns) const;
   const ast::CommonTable* FindCommonTable(const ObjectName& name) const;
   void AddTable(std::shared_ptr<BoundTable> table, Scope& scope);
   void MarkRead(Slot slot) { reads_.push_back(slot); }

@@ -32,6 +32,8 @@ struct NameLess {
 struct VariableFrame {
   std::map<std::string, TypedValue, NameLess> values;
   std::map<std::string, std::shared_ptr<TableSource>, NameLess> tables;
+  // Set: variables that are not declared are noted here and are NULL.
+  std::vector<UndeclaredParameter>* undeclared = nullptr;
 };
 
 // What @@ROWCOUNT and its kin show, and ERROR_NUMBER() inside a CATCH block.
@@ -72,6 +74,7 @@ struct BoundExpression {
   std::optional<Slot> slot;                 // It is nothing but this slot.
   bool identity = false, computed = false;  // Of a plain column.
   std::string name;                         // Of a plain column.
+  std::string undeclared;                   // It is nothing but this parameter.
 
   // A value, or a condition's truth. Exactly one of them is set.
   std::function<void(Context&, Value&)> evaluate;

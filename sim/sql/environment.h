@@ -168,6 +168,12 @@ struct TableFunction {
       call;
 };
 
+// A variable that nobody declared, where that is no error but the question.
+struct UndeclaredParameter {
+  std::string name;
+  std::optional<SqlType> type;  // The one of its first place that has any.
+};
+
 struct ProcedureArgument {
   std::string name;  // With @; empty if positional.
   SqlType type;
@@ -208,6 +214,7 @@ struct SessionSettings {
 enum class Access : std::uint8_t {
   kSelect,
   kPeek,  // SELECT that waits for no lock: NOLOCK.
+  kLock,  // SELECT that locks the table until its transaction ends: TABLOCKX.
   kInsert,
   kUpdate,
   kDelete,
@@ -264,6 +271,9 @@ class Environment {
   // statement did. Not called for control of flow.
   virtual void StatementBegins(StatementKind kind, ReplySink& sink) = 0;
   virtual void StatementEnds(bool succeeded, ReplySink& sink) = 0;
+  // After compiling and after an expression of control of flow (IF, WHILE, SET): what
+  // was read may change again.
+  virtual void ReadsEnd() = 0;
 
   virtual SessionSettings& settings() = 0;
   virtual void SetIdentityInsert(const ObjectName& table, bool on) = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/text.h"
+#include "sim/sql/dates.h"
 #include "sim/sql/types.h"
 
 namespace mssql_cdc::sim {
@@ -15,10 +16,6 @@ constexpr std::pair<std::string_view, int> kSince[] = {
     {"CONCAT_WS", 14}, {"STRING_AGG", 14}, {"TRANSLATE", 14},
     {"TRIM", 14},      {"GREATEST", 16},   {"LEAST", 16},
 };
-
-constexpr std::string_view kTimeParts[] = {
-    "hour", "hh", "minute", "mi",          "n",  "second",      "ss",
-    "s",    "ms", "mcs",    "millisecond", "ns", "microsecond", "nanosecond"};
 
 }  // namespace
 
@@ -47,12 +44,11 @@ void CheckArgumentTypes(const std::string& function, const ast::Call& call,
       arguments.back()->type.id != TypeId::kDate) {
     return;
   }
-  for (const std::string_view part : kTimeParts) {
-    if (part != call.date_part) continue;
-    RaiseSql(9810, 16, 1,
-             "The datepart " + call.date_part + " is not supported by date function " +
-                 LowerAscii(function) + " for data type date.");
-  }
+  const auto part = ParseDatePart(call.date_part);
+  if (!part || *part < DatePart::kHour || *part > DatePart::kNanosecond) return;
+  RaiseSql(9810, 16, 1,
+           "The datepart " + call.date_part + " is not supported by date function " +
+               LowerAscii(function) + " for data type date.");
 }
 
 }  // namespace mssql_cdc::sim

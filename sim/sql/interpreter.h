@@ -33,6 +33,14 @@ class Interpreter {
   std::int32_t RunModule(const std::string& name, const std::string& body,
                          std::vector<BoundParameter>& parameters, ReplySink& sink);
 
+  // Sends the columns of what `sql` would return and runs nothing. Throws SqlError.
+  void Describe(const std::string& sql, const std::vector<BoundParameter>& declared,
+                ReplySink& sink);
+  // The variables that `sql` uses and neither it nor `declared` declares, with the type
+  // that the place of each suggests. Throws SqlError.
+  std::vector<UndeclaredParameter> UndeclaredParameters(
+      const std::string& sql, const std::vector<BoundParameter>& declared);
+
   std::int64_t last_row_count() const;  // @@ROWCOUNT
 
  private:

@@ -233,6 +233,7 @@ class MemoryEnvironment final : public Environment {
   void DoomTransaction() override { doomed = true; }
   void StatementBegins(StatementKind, ReplySink&) override {}
   void StatementEnds(bool, ReplySink&) override {}
+  void ReadsEnd() override {}
   SessionSettings& settings() override { return settings_; }
   void SetIdentityInsert(const ObjectName&, bool) override {}
   void Use(const std::string& database, ReplySink&) override {

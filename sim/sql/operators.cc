@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "base/text.h"
+#include "sim/sql/saved_row.h"
 #include "sim/sql/types.h"
 
 namespace mssql_cdc::sim {
@@ -24,28 +25,6 @@ void CheckStop(Context& context) {
 }
 
 namespace {
-
-bool AllHold(const std::vector<Bound>& conditions, Context& context) {
-  for (const Bound& condition : conditions) {
-    if (condition->test(context) != Truth::kTrue) return false;
-  }
-  return true;
-}
-
-Row Save(const std::vector<Slot>& slots, Context& context) {
-  Row row;
-  row.reserve(slots.size());
-  for (const Slot slot : slots) row.push_back(context.slots[slot]);
-  return row;
-}
-
-void Restore(const std::vector<Slot>& slots, const Row& row, Context& context) {
-  for (std::size_t i = 0; i < slots.size(); ++i) context.slots[slots[i]] = row[i];
-}
-
-void SetNull(const std::vector<Slot>& slots, Context& context) {
-  for (const Slot slot : slots) context.slots[slot] = Value();
-}
 
 class SingleRow final : public Operator {
  public:
@@ -189,224 +168,6 @@ class Filter final : public Operator {
   std::vector<Bound> conditions_;
 };
 
-class NestedLoop final : public Operator {
- public:
-  NestedLoop(OperatorPtr left, OperatorPtr right, std::vector<Bound> conditions,
-             bool keeps_left, std::vector<Slot> right_slots)
-      : left_(std::move(left)),
-        right_(std::move(right)),
-        conditions_(std::move(conditions)),
-        keeps_left_(keeps_left),
-        right_slots_(std::move(right_slots)) {}
-  void Open(Context& context) override {
-    right_->Forget();
-    left_->Open(context);
-    inside_ = false;
-  }
-  bool Next(Context& context) override {
-    for (;;) {
-      if (!inside_) {
-        if (!left_->Next(context)) return false;
-        right_->Open(context);
-        inside_ = true;
-        matched_ = false;
-      }
-      while (right_->Next(context)) {
-        CheckStop(context);
-        if (!AllHold(conditions_, context)) continue;
-        matched_ = true;
-        return true;
-      }
-      inside_ = false;
-      if (keeps_left_ && !matched_) {
-        SetNull(right_slots_, context);
-        return true;
-      }
-    }
-  }
-
- private:
-  OperatorPtr left_, right_;
-  std::vector<Bound> conditions_;
-  bool keeps_left_;
-  std::vector<Slot> right_slots_;
-  bool inside_ = false;
-  bool matched_ = false;
-};
-
-class Spool final : public Operator {
- public:
-  Spool(OperatorPtr input, std::vector<Slot> slots)
-      : input_(std::move(input)), slots_(std::move(slots)) {}
-  void Open(Context& context) override {
-    at_ = 0;
-    if (filled_) return;
-    filled_ = true;
-    input_->Open(context);
-    while (input_->Next(context)) rows_.push_back(Save(slots_, context));
-  }
-  bool Next(Context& context) override {
-    if (at_ == rows_.size()) return false;
-    Restore(slots_, rows_[at_++], context);
-    return true;
-  }
-  void Forget() override {
-    filled_ = false;
-    rows_.clear();
-  }
-
- private:
-  OperatorPtr input_;
-  std::vector<Slot> slots_;
-  std::vector<Row> rows_;
-  bool filled_ = false;
-  std::size_t at_ = 0;
-};
-
-class HashJoin final : public Operator {
- public:
-  HashJoin(OperatorPtr left, OperatorPtr right, std::vector<HashKeySpec> keys,
-           std::vector<Bound> conditions, bool keeps_left,
-           std::vector<Slot> right_slots)
-      : left_(std::move(left)),
-        right_(std::move(right)),
-        keys_(std::move(keys)),
-        conditions_(std::move(conditions)),
-        keeps_left_(keeps_left),
-        right_slots_(std::move(right_slots)) {}
-
-  void Open(Context& context) override {
-    rows_.clear();
-    right_->Open(context);
-    std::string key;
-    while (right_->Next(context)) {
-      if (Key(context, false, key)) rows_[key].push_back(Save(right_slots_, context));
-    }
-    left_->Open(context);
-    found_ = nullptr;
-    inside_ = false;
-  }
-
-  bool Next(Context& context) override {
-    std::string key;
-    for (;;) {
-      if (!inside_) {
-        if (!left_->Next(context)) return false;
-        found_ = nullptr;
-        if (Key(context, true, key)) {
-          const auto at = rows_.find(key);
-          if (at != rows_.end()) found_ = &at->second;
-        }
-        inside_ = true;
-        matched_ = false;
-        at_ = 0;
-      }
-      while (found_ != nullptr && at_ < found_->size()) {
-        Restore(right_slots_, (*found_)[at_++], context);
-        if (!AllHold(conditions_, context)) continue;
-        matched_ = true;
-        return true;
-      }
-      inside_ = false;
-      if (keeps_left_ && !matched_) {
-        SetNull(right_slots_, context);
-        return true;
-      }
-    }
-  }
-
- private:
-  // False if a part is NULL, which equals nothing.
-  bool Key(Context& context, bool left, std::string& key) const {
-    key.clear();
-    Value value;
-    for (const HashKeySpec& spec : keys_) {
-      (left ? spec.left : spec.right)->evaluate(context, value);
-      if (value.IsNull()) return false;
-      AppendHashKey(value, spec.type, spec.rule, key);
-    }
-    return true;
-  }
-
-  OperatorPtr left_, right_;
-  std::vector<HashKeySpec> keys_;
-  std::vector<Bound> conditions_;
-  bool keeps_left_;
-  std::vector<Slot> right_slots_;
-  std::unordered_map<std::string, std::vector<Row>> rows_;
-  const std::vector<Row>* found_ = nullptr;
-  std::size_t at_ = 0;
-  bool inside_ = false;
-  bool matched_ = false;
-};
-
-class FullJoin final : public Operator {
- public:
-  FullJoin(OperatorPtr left, OperatorPtr right, std::vector<Bound> conditions,
-           std::vector<Slot> left_slots, std::vector<Slot> right_slots)
-      : left_(std::move(left)),
-        right_(std::move(right)),
-        conditions_(std::move(conditions)),
-        left_slots_(std::move(left_slots)),
-        right_slots_(std::move(right_slots)) {}
-
-  void Open(Context& context) override {
-    rows_.clear();
-    right_->Open(context);
-    while (right_->Next(context)) rows_.push_back(Save(right_slots_, context));
-    matched_.assign(rows_.size(), false);
-    left_->Open(context);
-    inside_ = false;
-    tail_ = false;
-    at_ = 0;
-  }
-
-  bool Next(Context& context) override {
-    while (!tail_) {
-      if (!inside_) {
-        if (!left_->Next(context)) {
-          tail_ = true;
-          at_ = 0;
-          break;
-        }
-        inside_ = true;
-        any_ = false;
-        at_ = 0;
-      }
-      while (at_ < rows_.size()) {
-        const std::size_t row = at_++;
-        Restore(right_slots_, rows_[row], context);
-        if (!AllHold(conditions_, context)) continue;
-        any_ = true;
-        matched_[row] = true;
-        return true;
-      }
-      inside_ = false;
-      if (!any_) {
-        SetNull(right_slots_, context);
-        return true;
-      }
-    }
-    while (at_ < rows_.size()) {
-      const std::size_t row = at_++;
-      if (matched_[row]) continue;
-      Restore(right_slots_, rows_[row], context);
-      SetNull(left_slots_, context);
-      return true;
-    }
-    return false;
-  }
-
- private:
-  OperatorPtr left_, right_;
-  std::vector<Bound> conditions_;
-  std::vector<Slot> left_slots_, right_slots_;
-  std::vector<Row> rows_;
-  std::vector<bool> matched_;
-  bool inside_ = false, any_ = false, tail_ = false;
-  std::size_t at_ = 0;
-};
-
 class Project final : public Operator {
  public:
   Project(OperatorPtr input, std::vector<Projection> projections)
@@ -415,7 +176,12 @@ class Project final : public Operator {
   bool Next(Context& context) override {
     if (!input_->Next(context)) return false;
     for (const Projection& projection : projections_) {
-      projection.expression->evaluate(context, context.slots[projection.slot]);
+      Value& out = context.slots[projection.slot];
+      if (const auto& slot = projection.expression->slot) {
+        out = context.slots[*slot];
+      } else {
+        projection.expression->evaluate(context, out);
+      }
     }
     return true;
   }
@@ -702,30 +468,6 @@ OperatorPtr MakeValues(std::vector<std::vector<Bound>> rows, Slot first_slot) {
 OperatorPtr MakeFilter(OperatorPtr input, std::vector<Bound> conditions) {
   if (conditions.empty()) return input;
   return std::make_unique<Filter>(std::move(input), std::move(conditions));
-}
-OperatorPtr MakeNestedLoop(OperatorPtr left, OperatorPtr right,
-                           std::vector<Bound> conditions, bool keeps_left,
-                           std::vector<Slot> right_slots) {
-  return std::make_unique<NestedLoop>(std::move(left), std::move(right),
-                                      std::move(conditions), keeps_left,
-                                      std::move(right_slots));
-}
-OperatorPtr MakeSpool(OperatorPtr input, std::vector<Slot> slots) {
-  return std::make_unique<Spool>(std::move(input), std::move(slots));
-}
-OperatorPtr MakeHashJoin(OperatorPtr left, OperatorPtr right,
-                         std::vector<HashKeySpec> keys, std::vector<Bound> conditions,
-                         bool keeps_left, std::vector<Slot> right_slots) {
-  return std::make_unique<HashJoin>(std::move(left), std::move(right), std::move(keys),
-                                    std::move(conditions), keeps_left,
-                                    std::move(right_slots));
-}
-OperatorPtr MakeFullJoin(OperatorPtr left, OperatorPtr right,
-                         std::vector<Bound> conditions, std::vector<Slot> left_slots,
-                         std::vector<Slot> right_slots) {
-  return std::make_unique<FullJoin>(std::move(left), std::move(right),
-                                    std::move(conditions), std::move(left_slots),
-                                    std::move(right_slots));
 }
 OperatorPtr MakeProject(OperatorPtr input, std::vector<Projection> projections) {
   return std::make_unique<Project>(std::move(input), std::move(projections));

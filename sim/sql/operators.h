@@ -44,6 +44,10 @@ OperatorPtr MakeNestedLoop(OperatorPtr left, OperatorPtr right,
                            std::vector<Slot> right_slots);
 // Reads its input once and plays it again at each Open.
 OperatorPtr MakeSpool(OperatorPtr input, std::vector<Slot> slots);
+// Plays the rows of the last Open again if the slots `known` hold what they held then;
+// `slots`: those it fills. Requires that its rows depend on nothing else that changes.
+OperatorPtr MakeRemembered(OperatorPtr input, std::vector<Slot> known,
+                           std::vector<Slot> slots);
 struct HashKeySpec {
   Bound left, right;  // Converted to one type.
   SqlType type;

@@ -501,12 +501,14 @@ ast::Definition Parser::ParseAlterDatabase() {
   }
   if (AcceptWord("WITH")) {
     if (AcceptWord("ROLLBACK")) {
+      node.termination = ast::AlterDatabase::Termination::kRollback;
       if (!AcceptWord("IMMEDIATE")) {
         ExpectWord("AFTER");
         ParseSignedInteger();
         AcceptWord("SECONDS");
       }
     } else {
+      node.termination = ast::AlterDatabase::Termination::kNoWait;
       ExpectWord("NO_WAIT");
     }
   }

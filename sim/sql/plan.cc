@@ -335,6 +335,20 @@ class Planner {
     return cost;
   }
 
+  // The slots of others that decide which rows of `right` qualify; absent: it is
+  // decided anew each time.
+  static std::optional<std::vector<Slot>> DependenciesOf(
+      const FromNode& right, const std::vector<Bound>& conditions) {
+    std::vector<Slot> slots;
+    for (const Bound& condition : conditions) {
+      if (condition->is_volatile) return std::nullopt;
+      for (const Slot slot : condition->slots) {
+        if (!Range{right.begin, right.end}.Has(slot)) slots.push_back(slot);
+      }
+    }
+    return slots;
+  }
+
   // Joins `right` to what is planned so far. `conditions` hold for right and known
   // slots.
   OperatorPtr JoinWith(OperatorPtr left, FromNode& right, std::vector<Bound> conditions,
@@ -344,10 +358,14 @@ class Planner {
     if (right.kind == FromNode::Kind::kTable) {
       Access access = AccessOf(right, conditions, known, {});
       if (access.seeks_bound) {
+        const auto dependencies = DependenciesOf(right, conditions);
         OperatorPtr inner =
             MakeFilter(MakeScan(right.source, right.begin, std::move(access.shape),
                                 std::move(access.constraints), right.row_id),
                        std::move(conditions));
+        if (dependencies && right.row_id == nullptr) {
+          inner = MakeRemembered(std::move(inner), *dependencies, slots);
+        }
         return MakeNestedLoop(std::move(left), std::move(inner), {}, keeps_left,
                               std::move(slots));
       }

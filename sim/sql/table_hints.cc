@@ -1,11 +1,15 @@
 #include "sim/sql/table_hints.h"
 
+#include <algorithm>
+
 namespace mssql_cdc::sim {
 
 Access ReadAccess(const std::vector<std::string>& hints) {
-  for (const std::string& hint : hints) {
-    if (hint == "NOLOCK" || hint == "READUNCOMMITTED") return Access::kPeek;
-  }
+  const auto has = [&](const char* wanted) {
+    return std::find(hints.begin(), hints.end(), wanted) != hints.end();
+  };
+  if (has("NOLOCK") || has("READUNCOMMITTED")) return Access::kPeek;
+  if (has("TABLOCKX") || (has("TABLOCK") && has("XLOCK"))) return Access::kLock;
   return Access::kSelect;
 }
 

@@ -9,7 +9,8 @@
 
 namespace mssql_cdc::sim {
 
-// `hints` in upper case. NOLOCK and READUNCOMMITTED wait for no lock.
+// `hints` in upper case. NOLOCK and READUNCOMMITTED wait for no lock;
+// TABLOCKX, and XLOCK with TABLOCK, take one.
 Access ReadAccess(const std::vector<std::string>& hints);
 
 }  // namespace mssql_cdc::sim

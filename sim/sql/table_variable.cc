@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "sim/sql/collation.h"
 #include "sim/sql/convert.h"
+#include "sim/sql/identifier.h"
 #include "sim/sql/interpreter.h"
 
 namespace mssql_cdc::sim {
@@ -157,7 +158,7 @@ class TableVariable final : public TableSource {
 
   std::size_t IndexOf(const std::string& name) const {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
-      if (EqualsIgnoringAsciiCase(columns_[i].name, name)) return i;
+      if (SameIdentifier(columns_[i].name, name, environment_)) return i;
     }
     RaiseSql(1911, 16, 1,
              "Column name '" + name + "' does not exist in the target table or view.");

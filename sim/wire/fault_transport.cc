@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "net/faulty.h"
+
 namespace mssql_cdc::sim::wire {
 namespace {
 
@@ -21,7 +23,7 @@ class FaultTransport final : public net::Transport {
   }
 
   Status Write(std::span<const std::uint8_t> bytes) override {
-    if (dropped_) return Lost();
+    if (dropped_) return Error(ErrorId::kConnectionLost);
     while (!bytes.empty()) {
       std::size_t size = bytes.size();
       if (plan_.piece_size_bytes_max) {
@@ -32,7 +34,9 @@ class FaultTransport final : public net::Transport {
         clock_.SleepMs(static_cast<std::int64_t>(
             dice_.Below(static_cast<std::uint64_t>(plan_.delay_ms_max) + 1)));
       }
-      TRY(WritePiece(bytes.first(size)));
+      const Status written = WritePiece(bytes.first(size));
+      if (!written.ok()) lower_->Close();
+      TRY(written);
       if (dropped_) return Unit{};
       bytes = bytes.subspan(size);
     }
@@ -45,19 +49,7 @@ class FaultTransport final : public net::Transport {
   void Close() override { lower_->Close(); }
 
  private:
-  Status Lost() {
-    lower_->Close();
-    return Error(ErrorId::kConnectionLost);
-  }
-
   Status WritePiece(std::span<const std::uint8_t> piece) {
-    if (plan_.cut_after_bytes) {
-      const std::uint64_t left = *plan_.cut_after_bytes - written_bytes_;
-      if (left < piece.size()) {
-        if (left > 0) TRY(lower_->Write(piece.first(left)));
-        return Lost();
-      }
-    }
     if (plan_.drop_after_bytes) {
       const std::uint64_t left = *plan_.drop_after_bytes - written_bytes_;
       if (left < piece.size()) {
@@ -97,6 +89,10 @@ FaultPlan DrawFaults(Dice& dice) {
 
 std::unique_ptr<net::Transport> WithFaults(std::unique_ptr<net::Transport> lower,
                                            const FaultPlan& plan, Clock& clock) {
+  if (plan.cut_after_bytes) {
+    lower = net::MakeFaulty(std::move(lower),
+                            {.lost_after_written_bytes = plan.cut_after_bytes});
+  }
   return std::make_unique<FaultTransport>(std::move(lower), plan, clock);
 }
 
