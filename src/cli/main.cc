@@ -50,31 +50,34 @@ void AddPipelineFile(CLI::App* command, PipelineArguments* arguments) {
 CLI::App* AddSimulate(CLI::App* app, SimulateArguments* arguments) {
   CLI::App* command = app->add_subcommand(
       "simulate", "serve a simulated SQL Server with CDC, for tests and trials");
-  command->add_option("--state", arguments->state_dir, "where it keeps its databases")
+  command
+      ->add_option("--state", arguments->host.state_dir, "where it keeps its databases")
       ->required();
-  command->add_option("--bind", arguments->bind, "the address to listen on");
-  command->add_option("--port", arguments->port, "the TCP port; 0: any that is free");
-  command->add_option("--seed", arguments->seed, "reproduces LSNs and identifiers");
+  command->add_option("--bind", arguments->host.bind, "the address to listen on");
+  command->add_option("--port", arguments->host.port,
+                      "the TCP port; 0: any that is free");
+  command->add_option("--seed", arguments->host.seed,
+                      "reproduces LSNs and identifiers");
   command->add_option("--init", arguments->init_file,
                       "T-SQL to run first, in a new state");
   command->add_flag("--shop", arguments->shop, "make the sample shop, in a new state");
-  command->add_option("--capture-interval", arguments->capture_interval_ms,
+  command->add_option("--capture-interval", arguments->host.capture_interval_ms,
                       "milliseconds between runs of the capture job; 0: only "
                       "sys.sp_cdc_scan captures");
-  command->add_option("--max-text-repl-size", arguments->max_text_repl_size_bytes,
+  command->add_option("--max-text-repl-size", arguments->host.max_text_repl_size_bytes,
                       "the longest LOB a tracked table takes, in bytes; -1: any");
-  command->add_option("--release", arguments->release,
+  command->add_option("--release", arguments->host.release,
                       "of SQL Server: 2016, 2017, 2019 or 2022");
-  command->add_option("--time-zone", arguments->time_zone,
+  command->add_option("--time-zone", arguments->host.time_zone,
                       "the server's zone, such as 'W. Europe Standard Time'");
   command->add_option("--clock", arguments->clock,
                       "a time (UTC) at which the server's clock stands, until "
                       "sim.advance_clock moves it");
-  command->add_flag("--azure", arguments->azure, "behave as Azure SQL Database");
+  command->add_flag("--azure", arguments->host.azure, "behave as Azure SQL Database");
   command->add_option("--import-fake", arguments->fake_directory,
                       "the folder of a history of mssql-cdc-pyspark's fake, to become "
                       "the database 'fake', in a new state");
-  command->add_option("--fault-seed", arguments->fault_seed,
+  command->add_option("--fault-seed", arguments->host.fault_seed,
                       "faults of a network on every connection, drawn from this seed");
   return command;
 }

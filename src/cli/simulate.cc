@@ -10,7 +10,6 @@
 #include "base/text.h"
 #include "cli/config.h"
 #include "cli/output.h"
-#include "cli/simulator_host.h"
 #include "sim/engine/import_fake.h"
 #include "sim/engine/shop.h"
 
@@ -39,29 +38,27 @@ Status FillNewState(const SimulateArguments& arguments, SimulatorHost& host) {
   return Unit{};
 }
 
-// The server's options but for its password.
 Result<HostOptions> OptionsOf(const SimulateArguments& arguments) {
-  HostOptions options;
-  options.state_dir = arguments.state_dir;
-  options.bind = arguments.bind;
-  options.port = arguments.port;
-  options.seed = arguments.seed;
-  options.capture_interval_ms = arguments.capture_interval_ms;
-  options.max_text_repl_size_bytes = arguments.max_text_repl_size_bytes;
-  options.release = arguments.release;
-  options.time_zone = arguments.time_zone;
-  options.azure = arguments.azure;
-  options.fault_seed = arguments.fault_seed;
-  if (arguments.clock) {
-    options.start_utc_us = ParseIsoUs(*arguments.clock);
-    if (!options.start_utc_us) {
-      return Error(ErrorId::kOptionInvalid)
-          .With("option", "--clock")
-          .With("value", *arguments.clock)
-          .With("allowed", "a time such as 2026-11-20T08:00:00");
-    }
-  }
-  return options;
+  HostOptions options = arguments.host;
+  if (!arguments.clock) return options;
+  options.start_utc_us = ParseIsoUs(*arguments.clock);
+  if (options.start_utc_us) return options;
+  return Error(ErrorId::kOptionInvalid)
+      .With("option", "--clock")
+      .With("value", *arguments.clock)
+      .With("allowed", "a time such as 2026-11-20T08:00:00");
+}
+
+// The options that only a new state heeds, as they were given.
+std::string FillingOptions(const SimulateArguments& arguments) {
+  std::string given;
+  const auto add = [&](bool is_given, const char* option) {
+    if (is_given) given += (given.empty() ? "" : ", ") + std::string(option);
+  };
+  add(arguments.shop, "--shop");
+  add(arguments.init_file.has_value(), "--init");
+  add(arguments.fake_directory.has_value(), "--import-fake");
+  return given;
 }
 
 void WaitForStop() {
@@ -106,14 +103,18 @@ int Simulate(const SimulateArguments& arguments) {
       output.Failure("", filled.error());
       return ExitCodeOf(filled.error());
     }
+  } else if (const std::string unused = FillingOptions(arguments); !unused.empty()) {
+    output.Warning("", unused + " did nothing: " + arguments.host.state_dir +
+                           " has a state already; for a new one, give another folder "
+                           "or remove this one");
   }
   if (!given) {
     std::printf("login sa, password %s (or set %s)\n", password.c_str(),
                 kSimulatorPasswordVariable);
   }
   std::printf("certificate authority: %s/certificates/ca.pem\n",
-              arguments.state_dir.c_str());
-  std::printf("listening on %s:%u\n", arguments.bind.c_str(),
+              arguments.host.state_dir.c_str());
+  std::printf("listening on %s:%u\n", arguments.host.bind.c_str(),
               static_cast<unsigned>(host.value().server->port()));
   std::fflush(stdout);
   WaitForStop();

@@ -2,27 +2,22 @@
 
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
+
+#include "cli/simulator_host.h"
 
 namespace mssql_cdc::cli {
 
 struct SimulateArguments {
-  std::string state_dir;
-  std::string bind = "127.0.0.1";
-  std::uint16_t port = 1433;
-  std::uint64_t seed = 1;
-  std::optional<std::string> init_file;
-  bool shop = false;
-  std::int64_t capture_interval_ms = 0;
-  std::int64_t max_text_repl_size_bytes = 65536;
-  int release = 2022;
-  std::string time_zone;             // Of AT TIME ZONE's names; empty: UTC.
+  HostOptions host;                  // But for the password and the clock's start.
   std::optional<std::string> clock;  // ISO, UTC: moves only when told to.
-  bool azure = false;
+  // What a new state is filled with.
+  bool shop = false;
+  std::optional<std::string> init_file;
   std::optional<std::string> fake_directory;
-  std::optional<std::uint64_t> fault_seed;
+
+  SimulateArguments() { host.port = 1433; }
 };
 
 // The environment variable with the password of the administrator sa. Without it the

@@ -3,9 +3,29 @@
 #include <filesystem>
 #include <system_error>
 
+#include "net/tcp.h"
+
 namespace mssql_cdc::cli {
+namespace {
+
+// Looks whether the port can be had before the state is touched: a new state stays new
+// when it cannot.
+Status RequirePort(const HostOptions& options) {
+  const auto listener = net::TcpListener::Listen(options.bind, options.port);
+  if (listener.ok()) return Unit{};
+  const std::string reason(listener.error().Fact("reason").value_or("unknown"));
+  return Error(ErrorId::kOptionInvalid)
+      .With("option", "--port")
+      .With("value", std::to_string(options.port))
+      .With("address", options.bind)
+      .With("reason", reason)
+      .With("allowed", "a port that nobody listens on; 0 takes any that is free");
+}
+
+}  // namespace
 
 Result<SimulatorHost> SimulatorHost::Start(const HostOptions& options) {
+  TRY(RequirePort(options));
   std::error_code failed;
   std::filesystem::create_directories(options.state_dir, failed);
   if (failed) {

@@ -37,7 +37,8 @@ struct SimulatorHost {
   std::unique_ptr<SimulatorShell> shell;
   bool is_new = false;  // The state directory was empty.
 
-  // Errors: SimulatorFailed, FileFailed, ConnectFailed, OptionInvalid.
+  // Errors: OptionInvalid (a port in use too: the state is not touched then),
+  // SimulatorFailed, FileFailed.
   static Result<SimulatorHost> Start(const HostOptions& options);
 };
 

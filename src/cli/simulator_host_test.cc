@@ -39,6 +39,22 @@ TEST_F(Host, RefusesAReleaseOrZoneItDoesNotKnow) {
   EXPECT_EQ(nowhere.error().id(), ErrorId::kSimulatorFailed);
 }
 
+// Two of them on one port: the second says which, and its state stays new.
+TEST_F(Host, APortInUseIsRefusedBeforeTheStateIsMade) {
+  const auto first = SimulatorHost::Start(options_);
+  ASSERT_TRUE(first.ok()) << first.error().Text();
+  EXPECT_TRUE(first.value().is_new);
+  HostOptions second = options_;
+  second.state_dir += "_second";
+  second.port = first.value().server->port();
+  const auto refused = SimulatorHost::Start(second);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().id(), ErrorId::kOptionInvalid);
+  EXPECT_NE(refused.error().Text().find(std::to_string(second.port)),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(second.state_dir));
+}
+
 TEST_F(Host, HasAClockThatStandsOnlyIfAsked) {
   options_.start_utc_us = 1'780'000'000'000'000;
   const auto host = SimulatorHost::Start(options_);
