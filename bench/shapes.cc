@@ -15,14 +15,16 @@ enum class Kind : std::uint8_t {
   kBit,
   kDecimal,
   kDate,
+  kDateTime,
   kDateTime2,
   kNVarChar,
   kVarChar,
   kChar,
+  kBinary,
 };
 
-// A value before it is encoded; absent is NULL. Dates are days since 0001-01-01, date
-// and time is 100 ns ticks since then.
+// A value before it is encoded, a binary's bytes as text; absent is NULL. Dates are
+// days since 0001-01-01, date and time is 100 ns ticks since then.
 struct Cell {
   std::int64_t number = 0;
   std::u16string text;
@@ -39,6 +41,7 @@ struct ColumnSpec {
 
 constexpr std::int64_t kTicksPerDay = 864'000'000'000;
 constexpr std::int64_t kDaysTo2020 = 737'424;  // 2020-01-01.
+constexpr std::int64_t kDaysTo1900 = 693'595;
 // SQL_Latin1_General_CP1_CI_AS.
 const Bytes kCollation = {0x09, 0x04, 0xD0, 0x00, 0x34};
 
@@ -58,6 +61,8 @@ void PutType(Bytes& out, const ColumnSpec& column) {
       return PutByte(out, column.scale);
     case Kind::kDate:
       return PutByte(out, 0x28);
+    case Kind::kDateTime:
+      return PutBytes(out, {0x6F, 8});
     case Kind::kDateTime2:
       return PutBytes(out, {0x2A, 7});
     case Kind::kNVarChar:
@@ -68,6 +73,9 @@ void PutType(Bytes& out, const ColumnSpec& column) {
       PutShort(out, column.size * (wide ? 2 : 1));
       return PutBytes(out, kCollation);
     }
+    case Kind::kBinary:
+      PutByte(out, 0xAD);
+      return PutShort(out, column.size);
   }
 }
 
@@ -105,6 +113,13 @@ void PutValue(Bytes& out, const ColumnSpec& column, const Cell& cell) {
     case Kind::kDate:
       PutByte(out, 3);
       return PutLittle(out, number, 3);
+    case Kind::kDateTime: {
+      const std::int64_t in_day = cell.number % kTicksPerDay;
+      PutByte(out, 8);
+      PutLittle(
+          out, static_cast<std::uint64_t>(cell.number / kTicksPerDay - kDaysTo1900), 4);
+      return PutLittle(out, static_cast<std::uint64_t>(in_day * 3 / 100'000), 4);
+    }
     case Kind::kDateTime2:
       PutByte(out, 8);
       PutLittle(out, static_cast<std::uint64_t>(cell.number % kTicksPerDay), 5);
@@ -114,6 +129,7 @@ void PutValue(Bytes& out, const ColumnSpec& column, const Cell& cell) {
       return PutUtf16(out, cell.text);
     case Kind::kVarChar:
     case Kind::kChar:
+    case Kind::kBinary:
       PutShort(out, cell.text.size());
       for (const char16_t unit : cell.text) PutByte(out, unit);
       return;
@@ -233,6 +249,35 @@ std::vector<ColumnSpec> Narrow8() {
   };
 }
 
+// An LSN: some bytes that stay, and the row's number.
+auto Lsn(std::uint64_t rows_each) {
+  return [rows_each](std::uint64_t row, Dice&) {
+    Cell cell{0, std::u16string(10, u'\0')};
+    cell.text[3] = 0x2A;
+    for (std::size_t i = 0; i < 4; ++i) {
+      cell.text[9 - i] = static_cast<char16_t>((row / rows_each) >> (8 * i) & 0xFF);
+    }
+    return cell;
+  };
+}
+
+// Rows of a change table of W1, as bench/serve.py asks for them.
+std::vector<ColumnSpec> Changes13() {
+  std::vector<ColumnSpec> columns = {
+      {u"__$start_lsn", Kind::kBinary, 10, 0, false, Lsn(1000)},
+      {u"__$seqval", Kind::kBinary, 10, 0, false, Lsn(1)},
+      {u"__$operation", Kind::kInt, 0, 0, false,
+       [](std::uint64_t, Dice&) { return Cell{2, {}}; }},
+      {u"__$command_id", Kind::kInt, 0, 0, false, RowNumber()},
+      {u"commit_time", Kind::kDateTime, 0, 0, true, Moment()},
+  };
+  for (ColumnSpec& column : Narrow8()) {
+    column.nullable = true;
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
 std::vector<ColumnSpec> LineItem16() {
   return {
       {u"l_orderkey", Kind::kBigInt, 0, 0, false, Below(60'000'000)},
@@ -300,6 +345,7 @@ std::vector<ColumnSpec> Wide90Unicode() {
 std::vector<Shape> MakeShapes(std::size_t distinct_row_count) {
   std::vector<Shape> shapes;
   shapes.push_back(MakeShape(u"W1", Narrow8(), distinct_row_count, 0));
+  shapes.push_back(MakeShape(u"C1", Changes13(), distinct_row_count, 0));
   shapes.push_back(MakeShape(u"W2", LineItem16(), distinct_row_count, 0));
   shapes.push_back(MakeShape(u"W3", Wide89(), distinct_row_count, 0));
   shapes.push_back(MakeShape(u"W3u", Wide90Unicode(), distinct_row_count, 30));

@@ -3,8 +3,8 @@
 // Columns, types, value lengths and NULL shares follow the workloads that
 // docs/compatibility and the bench's own page name: W1 eight narrow columns, W2 TPC-H
 // lineitem, W3 the 89 columns of the existing package's fetch bench, W3u 90 columns
-// with non-ASCII text and NULLs. Values come from a fixed seed, so that every run sends
-// the same bytes.
+// with non-ASCII text and NULLs, C1 change rows of W1. Values come from a fixed seed,
+// so that every run sends the same bytes.
 
 #pragma once
 
