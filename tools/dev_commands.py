@@ -10,6 +10,7 @@ import dev_format
 import dev_paths
 import dev_run
 import dev_setup
+import dev_setup_spark
 import dev_steps
 from dev_run import Outcome, StepFailed
 
@@ -154,7 +155,9 @@ def crash(words: list[str]) -> int:
                              "--program", dev_steps.PROGRAM, *rest])
         if "--full" not in words:
             return code
-        return dev_run.show([dev_paths.program("tests/model_test"), "--seeds", "1000"]) or code
+        for model in ("tests/model_test", "tests/silver_model"):
+            code = dev_run.show([dev_paths.program(model), "--seeds", "1000"]) or code
+        return code
 
     return attempt(work)
 
@@ -181,6 +184,9 @@ BENCHES = {
     "serve": script("bench/serve.py"),
     "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),
     "catch_up": script("bench/catch_up.py", "--program", dev_steps.PROGRAM),
+    "silver": script("bench/silver.py", "--program", dev_steps.PROGRAM,
+                     "--python", dev_setup_spark.spark_python(),
+                     "--jars", dev_setup_spark.jars()),
 }
 
 

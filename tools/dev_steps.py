@@ -107,6 +107,8 @@ STEPS = [
          "1000", counted_program(dev_paths.program("tests/model_test"), "--seeds", "50")),
     Step("demo", "the README's first command, compared by other people's programs",
          counted(ROOT / "tools/demo.py", "--program", PROGRAM)),
+    Step("silver", "50 random lives of bronze applied to silver; ./dev crash --full runs 1000",
+         counted_program(dev_paths.program("tests/silver_model"), "--seeds", "50")),
     Step("build dev", "everything, with ASan and UBSan", dev_preset_build),
     # The simulator's run sanitized with `./dev test sim` only.
     Step("unit sanitized", "the product's unit tests and fuzz corpus under ASan and UBSan",
@@ -134,6 +136,8 @@ STEPS = [
     Step("delta", "the lake's tables in other people's readers",
          counted(ROOT / "tests/delta/check_lake.py",
                  dev_paths.program("tests/write_tables"))),
+    Step("silver end to end", "a simulated table to silver, read by others, reconciled, repaired",
+         counted(ROOT / "tests/silver/check_silver.py", "--program", PROGRAM)),
     Step("existing", "the existing package on Spark reads the simulator; its bronze is ours",
          counted(*EXISTING)),
     Step("faults", "what a user gets wrong, and secrets in outputs",

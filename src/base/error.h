@@ -80,6 +80,15 @@ namespace mssql_cdc {
   ROW(5006, Stopped, Retry, "the run was stopped before it was complete")              \
   ROW(5007, TargetLost, Reseed, "the target table no longer has what was streamed")    \
   ROW(5008, FileRefused, Reconfigure, "a file or folder cannot be used")               \
+  ROW(5101, SilverKeyInvalid, Reconfigure, "silver needs key columns that bronze has") \
+  ROW(5102, RowsOfAnotherInstance, Reconfigure,                                        \
+      "bronze has rows of a capture instance that is not this table's")                \
+  ROW(5103, SnapshotUnexplained, Reconfigure,                                          \
+      "bronze has rows of a chunked snapshot that no facts tell of")                   \
+  ROW(5104, PlansRowMissing, Reconfigure,                                              \
+      "the plans table lacks what the facts refer to")                                 \
+  ROW(5105, RepairNotYet, Retry,                                                       \
+      "silver cannot be repaired at the source's newest LSN")                          \
   ROW(6001, ConfigUnreadable, Reconfigure, "the configuration file cannot be read")    \
   ROW(6002, OptionInvalid, Reconfigure, "an option's value is not allowed")            \
   ROW(6003, OptionMissing, Reconfigure, "a required option is missing")                \

@@ -52,14 +52,17 @@ std::string PipelineText(std::uint16_t port, const std::string& authority) {
       "password = {{ env = \"SHOP_PASSWORD\" }}\n\n[catalog]\n",
       port, authority);
   for (const DemoTable& table : DemoTables()) {
-    text += fmt::format("\"bronze.{0}\" = \"lake/bronze/{0}\"\n", table.name);
+    text += fmt::format(
+        "\"bronze.{0}\" = \"lake/bronze/{0}\"\n\"silver.{0}\" = \"lake/silver/{0}\"\n",
+        table.name);
   }
-  text += "\"ops.facts\" = \"lake/facts\"\n";
+  text += "\"ops.facts\" = \"lake/facts\"\n\"ops.control\" = \"lake/control\"\n";
   for (const DemoTable& table : DemoTables()) {
     text += fmt::format(
         "\n[[stream]]\ncaptureInstance = \"{0}\"\ntarget = \"bronze.{1}\"\n"
         "app_id = \"{1}-v1\"\ncheckpoint = \"lake/checkpoints/{1}\"\n"
-        "facts_table = \"ops.facts\"\nbootstrap = true\nmaxCommitsPerBatch = 500\n",
+        "facts_table = \"ops.facts\"\nbootstrap = true\nmaxCommitsPerBatch = 500\n"
+        "silver = \"silver.{1}\"\ncontrol_table = \"ops.control\"\n",
         table.capture_instance, table.name);
   }
   return text;
@@ -237,14 +240,22 @@ class Show {
       const std::string location = Location(table.name);
       TRY_ASSIGN(const auto state, lake_.State(location));
       if (!state) {
-        rows.push_back({"bronze." + table.name, "no table", "", ""});
+        rows.push_back({"bronze." + table.name, "no table", "", "", ""});
         continue;
       }
       TRY_ASSIGN(const std::int64_t count, lake_.RowCount(location));
+      const std::string silver = dir_ + "/lake/silver/" + table.name;
+      TRY_ASSIGN(const auto current, lake_.State(silver));
+      std::string current_count = "no table";
+      if (current) {
+        TRY_ASSIGN(const std::int64_t silver_count, lake_.RowCount(silver));
+        current_count = Grouped(silver_count);
+      }
       rows.push_back({"bronze." + table.name, Grouped(count),
-                      std::to_string(state->version), table.capture_instance});
+                      std::to_string(state->version), table.capture_instance,
+                      current_count});
     }
-    Say(TableText({"table", "rows", "version", "from"}, rows, 40));
+    Say(TableText({"table", "rows", "version", "from", "rows of silver"}, rows, 40));
     return Unit{};
   }
 

@@ -10,6 +10,7 @@
 
 #include "cli/demo.h"
 #include "cli/pipeline.h"
+#include "cli/silver.h"
 #include "cli/simulate.h"
 #include "cli/version.h"
 
@@ -37,8 +38,12 @@ void AddLog(CLI::App* command, LogForm* log) {
       ->check(CLI::IsMember({"text", "json"}));
 }
 
+using mssql_cdc::cli::ApplyArguments;
 using mssql_cdc::cli::DemoArguments;
+using mssql_cdc::cli::FinalizedArguments;
+using mssql_cdc::cli::OptimizeArguments;
 using mssql_cdc::cli::PipelineArguments;
+using mssql_cdc::cli::ReconcileArguments;
 using mssql_cdc::cli::SimulateArguments;
 
 void AddPipelineFile(CLI::App* command, PipelineArguments* arguments) {
@@ -98,6 +103,63 @@ CLI::App* AddDemo(CLI::App* app, DemoArguments* arguments) {
   return command;
 }
 
+CLI::App* AddApply(CLI::App* app, ApplyArguments* arguments) {
+  CLI::App* command = app->add_subcommand(
+      "apply", "bring the silver tables of a pipeline file up to date with bronze");
+  AddPipelineFile(command, &arguments->pipeline);
+  command->add_flag("--offline", arguments->offline,
+                    "ask no server: keys and captureInstance are those of the file");
+  return command;
+}
+
+CLI::App* AddOptimize(CLI::App* app, OptimizeArguments* arguments) {
+  CLI::App* command = app->add_subcommand(
+      "optimize", "merge small files of silver tables, and those with rows gone");
+  command->add_option("pipeline", arguments->pipeline.file, "the pipeline file (TOML)");
+  AddLog(command, &arguments->pipeline.log);
+  command->add_option("--table", arguments->table,
+                      "a Delta table's location, instead of a pipeline file");
+  command->add_flag("--enable-dv", arguments->enable_vectors,
+                    "upgrade the tables to deletion vectors");
+  command
+      ->add_option("--small-mb", arguments->small_size_mb,
+                   "files below so many megabytes are merged")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100'000}));
+  return command;
+}
+
+CLI::App* AddFinalized(CLI::App* app, FinalizedArguments* arguments) {
+  CLI::App* command = app->add_subcommand(
+      "finalized", "show until when the tables of a pipeline file are complete");
+  AddPipelineFile(command, &arguments->pipeline);
+  command->add_option(
+      "--until", arguments->until,
+      "end with 0 if all are complete by that time (UTC), else with 75");
+  command->add_flag("--advance", arguments->advance,
+                    "first move the verdict to the checkpoints' positions");
+  return command;
+}
+
+CLI::App* AddReconcile(CLI::App* app, ReconcileArguments* arguments) {
+  CLI::App* command = app->add_subcommand(
+      "reconcile", "compare the silver tables of a pipeline file with their sources");
+  AddPipelineFile(command, &arguments->pipeline);
+  command
+      ->add_option("--bucket-rows", arguments->bucket_rows,
+                   "rows that are counted together")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1'000'000'000}));
+  command
+      ->add_option("--sample", arguments->sample,
+                   "of the buckets that agree, the share compared row by row")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_option("--report", arguments->report,
+                      "a Delta table for what was found, made if it is missing");
+  command->add_flag("--repair", arguments->repair,
+                    "write the source's rows of what differs into bronze, apply, and "
+                    "compare again");
+  return command;
+}
+
 // A descriptor 0, 1 or 2 that the parent closed would be given to the next file or
 // socket, and progress would be written into it.
 void HoldStandardStreams() {
@@ -127,6 +189,14 @@ int Main(int argc, char** argv) {
   CLI::App* check = app.add_subcommand(
       "check", "read a pipeline file, connect, and say what run would do");
   AddPipelineFile(check, &pipeline);
+  ApplyArguments apply;
+  CLI::App* applying = AddApply(&app, &apply);
+  OptimizeArguments optimize;
+  CLI::App* optimizing = AddOptimize(&app, &optimize);
+  FinalizedArguments finalized;
+  CLI::App* asking = AddFinalized(&app, &finalized);
+  ReconcileArguments reconcile;
+  CLI::App* reconciling = AddReconcile(&app, &reconcile);
   SimulateArguments simulate;
   CLI::App* simulating = AddSimulate(&app, &simulate);
   DemoArguments demo;
@@ -140,6 +210,10 @@ int Main(int argc, char** argv) {
   }
   if (run->parsed()) return mssql_cdc::cli::RunPipeline(pipeline);
   if (check->parsed()) return mssql_cdc::cli::CheckPipeline(pipeline);
+  if (applying->parsed()) return mssql_cdc::cli::ApplyPipeline(apply);
+  if (optimizing->parsed()) return mssql_cdc::cli::OptimizePipeline(optimize);
+  if (asking->parsed()) return mssql_cdc::cli::ShowFinalized(finalized);
+  if (reconciling->parsed()) return mssql_cdc::cli::ReconcilePipeline(reconcile);
   if (simulating->parsed()) return mssql_cdc::cli::Simulate(simulate);
   return mssql_cdc::cli::Demo(demo, argv[0]);
 }

@@ -6,118 +6,29 @@
 #include <csignal>
 #include <functional>
 #include <memory>
-#include <set>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
-#include "cli/config.h"
+#include "cli/prepare.h"
 #include "cli/progress.h"
+#include "cli/silver.h"
 #include "lake/delta_lake.h"
 #include "net/tcp.h"
-#include "runtime/connection.h"
 #include "runtime/serialized_lake.h"
 #include "runtime/session_pool.h"
+#include "runtime/silver_keeper.h"
 #include "runtime/stream.h"
-#include "runtime/stream_config.h"
 
 namespace mssql_cdc::cli {
 namespace {
-
-struct Prepared {
-  runtime::StreamConfig config;
-  runtime::Connection connect;
-};
-
-std::string FolderOf(const std::string& file) {
-  const auto slash = file.rfind('/');
-  return slash == std::string::npos ? "" : file.substr(0, slash);
-}
-
-Result<Prepared> PrepareStream(const PipelineFile& file, const StreamSettings& settings,
-                               const PipelineArguments& arguments, Output& output,
-                               Clock& clock) {
-  TRY_ASSIGN(runtime::ParsedOptions parsed,
-             runtime::ParseStreamOptions(settings.options, file.catalog));
-  if (!parsed.unknown.empty()) {
-    output.Warning(parsed.config.app_id,
-                   fmt::format("unknown options are ignored: {} (docs/options.md)",
-                               fmt::join(parsed.unknown, ", ")));
-  }
-  TRY_ASSIGN(runtime::Connection connect,
-             runtime::ParseConnection(settings.options, settings.password,
-                                      settings.access_token, clock));
-  Prepared prepared{std::move(parsed.config), std::move(connect)};
-  runtime::StreamConfig& config = prepared.config;
-  const std::string base = FolderOf(arguments.file);
-  config.target_location = Absolute(config.target_location, base);
-  config.facts_location = Absolute(config.facts_location, base);
-  config.checkpoint = Absolute(config.checkpoint, base);
-  TRY(runtime::CheckLocations(config));
-  if (arguments.trigger) {
-    TRY_ASSIGN(config.trigger, runtime::ParseTrigger(*arguments.trigger));
-  }
-  return prepared;
-}
-
-// Two streams of one file must not share a checkpoint, nor an app_id in one table:
-// their batches would be taken for each other's.
-Status CheckDistinct(const std::vector<Prepared>& streams) {
-  std::set<std::string> checkpoints;
-  std::set<std::string> writers;
-  for (const Prepared& stream : streams) {
-    const runtime::StreamConfig& config = stream.config;
-    if (!checkpoints.insert(config.checkpoint).second) {
-      return Error(ErrorId::kOptionsClash)
-          .With("option", "checkpoint")
-          .With("value", config.checkpoint)
-          .With("with", "another stream's");
-    }
-    for (const std::string& table : {config.target_location, config.facts_location}) {
-      if (table.empty()) continue;
-      if (writers.insert(config.app_id + '\n' + table).second) continue;
-      return Error(ErrorId::kOptionsClash)
-          .With("option", "app_id")
-          .With("value", config.app_id)
-          .With("with", "another stream's in the same table")
-          .With("table", table);
-    }
-  }
-  return Unit{};
-}
-
-Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments,
-                                      Output& output, Clock& clock) {
-  const Surroundings surroundings = RealSurroundings();
-  const auto text = surroundings.read_file(arguments.file);
-  if (!text.ok()) {
-    return Error(ErrorId::kConfigUnreadable)
-        .With("file", arguments.file)
-        .With("problem", "the file cannot be read");
-  }
-  TRY_ASSIGN(PipelineFile file, ParsePipeline(text.value(), arguments.file,
-                                              FolderOf(arguments.file), surroundings));
-  for (const std::string& warning : file.warnings) output.Warning("", warning);
-  std::vector<Prepared> prepared;
-  for (const StreamSettings& settings : file.streams) {
-    TRY_ASSIGN(Prepared stream,
-               PrepareStream(file, settings, arguments, output, clock));
-    if (stream.connect.options.trust_server_certificate &&
-        stream.connect.options.encrypt != sqlserver::Encrypt::kStrict) {
-      output.Warning(stream.config.app_id,
-                     "TrustServerCertificate is on: the server's certificate is not "
-                     "verified");
-    }
-    prepared.push_back(std::move(stream));
-  }
-  TRY(CheckDistinct(prepared));
-  return prepared;
-}
 
 // One stream with everything it borrows, in the order that destruction needs.
 struct Running {
   std::unique_ptr<runtime::ServerSessions> sessions;
   std::unique_ptr<Progress> progress;
+  std::unique_ptr<SilverProgress> silver;
+  std::unique_ptr<runtime::SilverKeeper> keeper;
   std::unique_ptr<runtime::Stream> stream;
   std::thread thread;
   std::optional<Error> failure;
@@ -152,6 +63,38 @@ class StopSignals {
   std::thread thread_;
 };
 
+// What all streams of a run share.
+struct Borrowed {
+  Output& output;
+  Clock& clock;
+  net::Dialer& dialer;
+  lake::Lake& lake;
+  lake::Lake& lake_of_silver;
+};
+
+Status OpenStream(const Prepared& from, const Borrowed& shared, std::uint64_t seed,
+                  Running& to) {
+  to.sessions = std::make_unique<runtime::ServerSessions>(
+      from.connect.options, shared.dialer, shared.clock, from.connect.tokens);
+  to.progress =
+      std::make_unique<Progress>(from.config.app_id, shared.output, shared.clock);
+  to.silver = std::make_unique<SilverProgress>(from.config, shared.output);
+  to.keeper = std::make_unique<runtime::SilverKeeper>(
+      from.config, runtime::SilverKeeper::Parts{.lake = shared.lake_of_silver,
+                                                .sessions = *to.sessions,
+                                                .clock = shared.clock,
+                                                .inner = *to.progress,
+                                                .told = *to.silver,
+                                                .seed = seed});
+  const runtime::StreamParts parts{.sessions = to.sessions.get(),
+                                   .lake = &shared.lake,
+                                   .clock = &shared.clock,
+                                   .observer = to.keeper.get(),
+                                   .seed = seed};
+  TRY_ASSIGN(to.stream, runtime::Stream::Open(from.config, parts));
+  return Unit{};
+}
+
 }  // namespace
 
 int RunPipeline(const PipelineArguments& arguments) {
@@ -167,35 +110,36 @@ int RunPipeline(const PipelineArguments& arguments) {
   net::TcpDialer dialer(clock);
   lake::DeltaLake delta;
   runtime::SerializedLake lake(delta);
+  // Silver's own, so that reading bronze never waits for a batch that is being written.
+  lake::DeltaLake delta_of_silver;
+  runtime::SerializedLake lake_of_silver(delta_of_silver);
   std::vector<Running> streams(prepared.value().size());
+  const Borrowed borrowed{output, clock, dialer, lake, lake_of_silver};
   for (std::size_t i = 0; i < streams.size(); ++i) {
     const Prepared& from = prepared.value()[i];
-    Running& to = streams[i];
-    to.sessions = std::make_unique<runtime::ServerSessions>(
-        from.connect.options, dialer, clock, from.connect.tokens);
-    to.progress = std::make_unique<Progress>(from.config.app_id, output, clock);
-    const runtime::StreamParts parts{
-        .sessions = to.sessions.get(),
-        .lake = &lake,
-        .clock = &clock,
-        .observer = to.progress.get(),
-        .seed = static_cast<std::uint64_t>(clock.NowUtcUs()) + i};
-    auto opened = runtime::Stream::Open(from.config, parts);
+    const auto seed = static_cast<std::uint64_t>(clock.NowUtcUs()) + i;
+    const Status opened = OpenStream(from, borrowed, seed, streams[i]);
     if (!opened.ok()) {
       output.Failure(from.config.app_id, opened.error());
       return ExitCodeOf(opened.error());
     }
-    to.stream = std::move(opened).value();
   }
   signals.Watch([&streams] {
     for (Running& running : streams) running.stream->Stop();
   });
   for (std::size_t i = 0; i < streams.size(); ++i) {
     streams[i].thread = std::thread([&, i] {
-      const Status status = streams[i].stream->Run();
-      if (status.ok()) return;
-      output.Failure(prepared.value()[i].config.app_id, status.error());
-      streams[i].failure = status.error();
+      Running& running = streams[i];
+      running.keeper->Start();
+      const Status status = running.stream->Run();
+      const Status silver = running.keeper->Finish();
+      if (!status.ok()) {
+        output.Failure(prepared.value()[i].config.app_id, status.error());
+        running.failure = status.error();
+      } else if (!silver.ok()) {
+        // It was told of when it happened.
+        running.failure = silver.error();
+      }
     });
   }
   int exit_code = 0;

@@ -1,6 +1,7 @@
 #include "pipeline/tables.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/text.h"
@@ -51,7 +52,7 @@ constexpr Comment kBronzeComments[] = {
      "snapshots."},
 };
 
-struct FactsColumn {
+struct DatedColumn {
   std::string_view name;
   Kind kind;
   int since;  // The migration that added it; 0: there from the start.
@@ -59,7 +60,7 @@ struct FactsColumn {
 };
 
 // In creation order.
-constexpr FactsColumn kFactsColumns[] = {
+constexpr DatedColumn kFactsColumns[] = {
     {"app_id", Kind::kUtf8, 0,
      "Sink that wrote the batch: the stream and its generation."},
     {"batch_id", Kind::kInt64, 0, "Micro-batch; NULL on rows about snapshots."},
@@ -105,6 +106,57 @@ constexpr FactsColumn kFactsColumns[] = {
     {"written_at", Kind::kTimestampNtz, 0, "When this row was made, UTC."},
 };
 
+// In creation order.
+constexpr DatedColumn kControlColumns[] = {
+    {"table_name", Kind::kUtf8, 0, "The table, as its writer names it."},
+    {"finalized_until", Kind::kTimestampNtz, 0,
+     "Every period that ends by then is complete in the table, UTC."},
+    {"end_lsn", Kind::kUtf8, 0, "The position that last moved finalized_until."},
+    {"end_commit_ts", Kind::kTimestampNtz, 0, "Commit time of end_lsn, UTC."},
+    {"updated_at", Kind::kTimestampNtz, 0, "When finalized_until last moved, UTC."},
+    {"applied_lsn", Kind::kUtf8, 1,
+     "Of silver: the changes up to and including this commit are in it."},
+    {"snapshot_lsn", Kind::kUtf8, 1, "Of silver: the snapshot it was rebuilt from."},
+    {"open_snapshot_lsn", Kind::kUtf8, 2,
+     "Of silver: the chunked snapshot whose chunks are being applied; else NULL."},
+    {"snapshot_wave", Kind::kInt32, 2,
+     "Of silver: the last wave of that snapshot that was applied."},
+};
+
+struct ReportColumn {
+  std::string_view name;
+  columns::Type type;
+  std::string_view comment;
+};
+
+// In creation order.
+constexpr ReportColumn kReportColumns[] = {
+    {"run_id", {Kind::kUtf8}, "The comparison that the row is of."},
+    {"run_at", {Kind::kTimestampNtz}, "When it began, UTC."},
+    {"silver", {Kind::kUtf8}, "What was compared, as its writer names it."},
+    {"silver_version", {Kind::kInt64}, "The table version that was compared."},
+    {"silver_lsn", {Kind::kUtf8}, "Its applied_lsn."},
+    {"source_lsn", {Kind::kUtf8}, "The source's newest LSN before it was read."},
+    {"bucket_lo", {Kind::kUtf8}, "First key of the bucket, as JSON; NULL: open."},
+    {"bucket_hi", {Kind::kUtf8}, "Key where the bucket ends, as JSON; NULL: open."},
+    {"source_rows", {Kind::kInt64}, "Rows of the bucket in the source."},
+    {"source_key_sum", {Kind::kDecimal128, 38, 0}, "Sum of their keys."},
+    {"silver_rows", {Kind::kInt64}, "Rows of the bucket in silver."},
+    {"silver_key_sum", {Kind::kDecimal128, 38, 0}, "Sum of their keys."},
+    {"status", {Kind::kUtf8}, "MATCH, IN_FLIGHT or MISMATCH."},
+    {"hashed", {Kind::kBool}, "Whether the bucket was compared row by row."},
+    {"key", {Kind::kUtf8}, "The key that differs, as JSON."},
+    {"failure_type",
+     {Kind::kUtf8},
+     "MISSING_TARGET, MISSING_SOURCE, RECORD_DIFF, IN_FLIGHT, CHUNK_TILING, "
+     "CHUNK_ROWS or CHUNK_STAMP."},
+    {"detail", {Kind::kUtf8}, "What differs, as JSON."},
+};
+
+Field FieldOf(const DatedColumn& column) {
+  return {std::string(column.name), {column.kind}, true, std::string(column.comment)};
+}
+
 Field WithComment(Field field) {
   for (const Comment& comment : kBronzeComments) {
     if (comment.column == field.name) field.comment = comment.text;
@@ -132,13 +184,13 @@ std::vector<Field> ColumnsAddedSince(TableKind kind, std::int64_t version) {
       if (field.name != "_batch_id") fields.push_back(WithComment(field));
     }
   }
-  if (kind == TableKind::kFacts) {
-    for (const FactsColumn& column : kFactsColumns) {
-      if (column.since <= version) continue;
-      fields.push_back(
-          {std::string(column.name), {column.kind}, true, std::string(column.comment)});
+  const auto add = [&](std::span<const DatedColumn> columns) {
+    for (const DatedColumn& column : columns) {
+      if (column.since > version) fields.push_back(FieldOf(column));
     }
-  }
+  };
+  if (kind == TableKind::kFacts) add(kFactsColumns);
+  if (kind == TableKind::kControl) add(kControlColumns);
   return fields;
 }
 
@@ -166,6 +218,11 @@ std::int64_t SchemaVersion(TableKind kind) {
       return 14;
     case TableKind::kPlans:
       return 1;
+    case TableKind::kControl:
+      return 4;
+    case TableKind::kSilver:
+    case TableKind::kReport:
+      return 0;
   }
   return 0;
 }
@@ -182,9 +239,8 @@ TableDefinition BronzeTable(const std::vector<Field>& captured, bool command_id)
 
 TableDefinition FactsTable() {
   Schema schema;
-  for (const FactsColumn& column : kFactsColumns) {
-    schema.fields.push_back(
-        {std::string(column.name), {column.kind}, true, std::string(column.comment)});
+  for (const DatedColumn& column : kFactsColumns) {
+    schema.fields.push_back(FieldOf(column));
   }
   return Define(TableKind::kFacts, std::move(schema),
                 "One row per micro-batch, also of those without changes, and one per "
@@ -202,6 +258,48 @@ TableDefinition PlansTable() {
       TableKind::kPlans, std::move(schema),
       "What chunked snapshots of the table beside planned and read. Holds key "
       "values of the source.");
+}
+
+TableDefinition ControlTable() {
+  Schema schema;
+  for (const DatedColumn& column : kControlColumns) {
+    schema.fields.push_back(FieldOf(column));
+  }
+  return Define(TableKind::kControl, std::move(schema),
+                "One row per table: until when it is complete and, of silver, which "
+                "changes it has.");
+}
+
+TableDefinition SilverTable(const std::vector<Field>& captured) {
+  Schema schema;
+  schema.fields = captured;
+  for (Field& field : schema.fields) field.comment.clear();
+  schema.fields.push_back({"_start_lsn", {Kind::kUtf8}});
+  schema.fields.push_back({"_commit_ts", {Kind::kTimestampNtz}});
+  return Define(TableKind::kSilver, std::move(schema),
+                "The current rows of the source table. _start_lsn and _commit_ts: the "
+                "commit, or the snapshot, that gave the row its image.");
+}
+
+TableDefinition ReportTable() {
+  Schema schema;
+  for (const ReportColumn& column : kReportColumns) {
+    schema.fields.push_back(
+        {std::string(column.name), column.type, true, std::string(column.comment)});
+  }
+  return Define(TableKind::kReport, std::move(schema),
+                "What comparisons of silver with its source found.");
+}
+
+std::vector<Field> SilverColumns(const Schema& bronze) {
+  std::vector<Field> fields;
+  for (const Field& field : bronze.fields) {
+    const bool is_captured =
+        std::none_of(std::begin(kBronzeComments), std::end(kBronzeComments),
+                     [&](const Comment& own) { return own.column == field.name; });
+    if (is_captured) fields.push_back(field);
+  }
+  return fields;
 }
 
 std::string PlansTableOf(std::string_view target) {

@@ -15,9 +15,12 @@
 namespace mssql_cdc::pipeline {
 
 enum class TableKind : std::uint8_t {
-  kBronze,  // The target: the append-only log of changes.
-  kFacts,   // One row per micro-batch, snapshot and source event.
-  kPlans,   // What chunked snapshots plan, beside their target.
+  kBronze,   // The target: the append-only log of changes.
+  kFacts,    // One row per micro-batch, snapshot and source event.
+  kPlans,    // What chunked snapshots plan, beside their target.
+  kControl,  // Until when tables are complete, and where silver stands.
+  kSilver,   // One row a key: the newest image.
+  kReport,   // What comparisons of silver and source found.
 };
 
 inline constexpr std::string_view kVersionProperty = "mssql_cdc.schema_version";
@@ -36,6 +39,13 @@ TableDefinition BronzeTable(const std::vector<columns::Field>& captured,
                             bool command_id);
 TableDefinition FactsTable();
 TableDefinition PlansTable();
+TableDefinition ControlTable();
+// `captured` as SilverColumns gives them.
+TableDefinition SilverTable(const std::vector<columns::Field>& captured);
+TableDefinition ReportTable();
+
+// The columns of bronze that silver has: the captured ones, in bronze's order.
+std::vector<columns::Field> SilverColumns(const columns::Schema& bronze);
 
 // The plans table of `target`: trailing slashes go, the suffix stays inside a closing
 // backtick.

@@ -57,6 +57,29 @@ Status SetTrigger(StreamConfig& config, std::string_view, const std::string& tex
   return Unit{};
 }
 
+// "a, b" or ["a", "b"].
+Status SetKeys(StreamConfig& config, std::string_view option, const std::string& text) {
+  config.silver_keys.clear();
+  if (Trim(text).starts_with('[')) {
+    TRY_ASSIGN(config.silver_keys, cdc::ParseNamesOption(option, text));
+    return Unit{};
+  }
+  std::string_view rest = text;
+  while (!Trim(rest).empty()) {
+    const auto comma = rest.find(',');
+    const std::string_view name = Trim(rest.substr(0, comma));
+    if (name.empty()) return cdc::OptionRefused(option, text);
+    config.silver_keys.emplace_back(name);
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+  }
+  return Unit{};
+}
+
+Status SetGranularity(StreamConfig& config, std::string_view, const std::string& text) {
+  TRY_ASSIGN(config.granularity, pipeline::ParseGranularity(text));
+  return Unit{};
+}
+
 // Of a parameter that only its default is carried out for.
 Status OnlyDefault(StreamConfig&, std::string_view option, const std::string& text) {
   const cdc::OptionRow* row = cdc::FindOption(option);
@@ -79,6 +102,12 @@ constexpr ParameterRow kParameters[] = {
     {"snapshot", OnlyDefault},
     {"snapshot_on_switch", OnlyDefault},
     {"trigger", SetTrigger},
+    {"control_table", SetText<&StreamConfig::control_table>},
+    {"keys", SetKeys},
+    {"granularity", SetGranularity},
+    {"silver", SetText<&StreamConfig::silver>},
+    {"silverIntervalMs", SetNumber<&StreamConfig::silver_interval_ms, 0>},
+    {"deletionVectors", SetBool<&StreamConfig::deletion_vectors>},
     {"pollFirstMs", SetNumber<&StreamConfig::poll_first_ms, 1>},
     {"pollMaxMs", SetNumber<&StreamConfig::poll_max_ms, 1>},
     {"retries", SetNumber<&StreamConfig::retry_count_max, 0>},
@@ -140,6 +169,24 @@ Status CheckCarriedOut(const StreamConfig& config) {
   return Unit{};
 }
 
+Status LocateSilver(const Catalog& catalog, StreamConfig& config) {
+  if (config.control_table && config.control_table->empty()) {
+    config.control_table.reset();
+  }
+  if (config.silver && config.silver->empty()) config.silver.reset();
+  if (config.control_table) {
+    TRY_ASSIGN(config.control_location, Locate(catalog, *config.control_table));
+  }
+  if (!config.silver) return Unit{};
+  if (!config.control_table) {
+    return Error(ErrorId::kOptionMissing)
+        .With("option", "control_table")
+        .With("reason", "silver keeps its position there");
+  }
+  TRY_ASSIGN(config.silver_location, Locate(catalog, *config.silver));
+  return Unit{};
+}
+
 // The absolute path below `folder` that `path` is, "" for itself, nullopt if it is
 // elsewhere. Both without a trailing slash.
 std::optional<std::string> Below(const std::string& folder, const std::string& path) {
@@ -171,6 +218,12 @@ Status CheckLocations(const StreamConfig& config) {
                                {"checkpoint", Normal(config.checkpoint), false}};
   if (config.facts_table) {
     places.push_back({"facts_table", Normal(config.facts_location), true});
+  }
+  if (config.control_table) {
+    places.push_back({"control_table", Normal(config.control_location), true});
+  }
+  if (config.silver) {
+    places.push_back({"silver", Normal(config.silver_location), true});
   }
   for (const Place& outer : places) {
     for (const Place& inner : places) {
@@ -267,6 +320,7 @@ Result<ParsedOptions> ParseStreamOptions(
   if (config.facts_table) {
     TRY_ASSIGN(config.facts_location, Locate(catalog, *config.facts_table));
   }
+  TRY(LocateSilver(catalog, config));
   return parsed;
 }
 

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cdc/source_options.h"
+#include "pipeline/control.h"
 
 namespace mssql_cdc::runtime {
 
@@ -46,6 +47,15 @@ struct StreamConfig : cdc::SourceOptions {
   std::string facts_location;              // Where `facts_table` is, if there is one.
   bool bootstrap = false;
   Trigger trigger;
+
+  std::optional<std::string> control_table;  // As given.
+  std::string control_location;              // Where it is, if there is one.
+  std::optional<std::string> silver;         // As given: the key of its control row.
+  std::string silver_location;
+  std::vector<std::string> silver_keys;  // Empty: those of the source's unique index.
+  pipeline::Granularity granularity = pipeline::Granularity::kHour;
+  std::int64_t silver_interval_ms = 1'000;
+  bool deletion_vectors = true;
 
   // How an idle continuous stream polls: from poll_first_ms, doubling up to
   // poll_max_ms.

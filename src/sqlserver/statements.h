@@ -118,6 +118,16 @@ struct SourceSettings {
 Request AskKeyExtent(std::string_view schema, std::string_view table,
                      std::string_view key, const SourceSettings& settings);
 
+// Rows: slice bigint, row_count bigint, key_sum decimal(38,0): how many keys there are
+// in each slice, a slice being the key divided by `width` and rounded down. Rows whose
+// key is NULL are left out. Requires 1 <= width.
+Request CountSlices(std::string_view schema, std::string_view table,
+                    std::string_view key, std::int64_t width,
+                    const SourceSettings& settings);
+// One row: row_count bigint.
+Request CountRows(std::string_view schema, std::string_view table,
+                  const SourceSettings& settings);
+
 struct SnapshotQuestion {
   std::string schema;
   std::string table;

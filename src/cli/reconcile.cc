@@ -1,0 +1,129 @@
+#include "runtime/reconcile.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/text.h"
+#include "cli/config.h"
+#include "cli/prepare.h"
+#include "cli/silver.h"
+#include "lake/delta_lake.h"
+#include "net/tcp.h"
+#include "runtime/apply.h"
+#include "runtime/silver_source.h"
+
+namespace mssql_cdc::cli {
+namespace {
+
+constexpr int kExitDiffers = 65;
+constexpr std::size_t kShownMax = 20;
+
+Output::Field Number(std::string name, std::int64_t value) {
+  return {std::move(name), std::to_string(value), false};
+}
+
+void Show(const std::string& app_id, const std::string& silver,
+          const runtime::ReconcileOutcome& found, Output& output) {
+  std::string failures;
+  for (const auto& [type, count] : found.failures) {
+    failures += fmt::format(", {} {}", count, type);
+  }
+  std::string keys;
+  for (std::size_t i = 0; i < std::min(kShownMax, found.findings.size()); ++i) {
+    const pipeline::Finding& finding = found.findings[i];
+    keys += fmt::format("\n    {} {} {}", finding.failure_type,
+                        finding.key.value_or(""), finding.detail);
+  }
+  if (found.findings.size() > kShownMax) {
+    keys += fmt::format("\n    and {} more", found.findings.size() - kShownMax);
+  }
+  output.Event(
+      app_id, "reconciled",
+      fmt::format("{} version {}: {} ({} buckets agree, {} in flight, {} differ; {} "
+                  "compared row by row{}) in {}{}",
+                  silver, found.silver_version,
+                  found.is_equal() ? "no difference" : "DIFFERENCES", found.match,
+                  found.in_flight, found.mismatch, found.hashed, failures,
+                  Duration(found.elapsed_ms), keys),
+      {{"silver", silver},
+       {"run_id", found.run_id},
+       Number("silver_version", found.silver_version),
+       {"silver_lsn", found.silver_lsn.value_or("")},
+       {"source_lsn", found.source_lsn.value_or("")},
+       {"equal", found.is_equal() ? "true" : "false", false},
+       Number("match", found.match),
+       Number("in_flight", found.in_flight),
+       Number("mismatch", found.mismatch),
+       Number("hashed", found.hashed),
+       Number("findings", static_cast<std::int64_t>(found.findings.size())),
+       Number("elapsed_ms", found.elapsed_ms)});
+}
+
+// One stream; whether its silver is the source in the end.
+Result<bool> ReconcileOne(const Prepared& stream, const ReconcileArguments& arguments,
+                          Output& output, Clock& clock) {
+  const runtime::StreamConfig& config = stream.config;
+  lake::DeltaLake lake;
+  Dice dice(static_cast<std::uint64_t>(clock.NowUtcUs()));
+  net::TcpDialer dialer(clock);
+  runtime::ServerSessions sessions(stream.connect.options, dialer, clock,
+                                   stream.connect.tokens);
+  TRY_ASSIGN(const runtime::SilverConfig silver, runtime::AskSilver(config, sessions));
+  runtime::ReconcileOptions options;
+  options.bucket_rows = arguments.bucket_rows;
+  options.sample = arguments.sample;
+  options.report_location = arguments.report;
+  const runtime::ReconcileParts parts{lake, sessions, clock, dice};
+  TRY_ASSIGN(const runtime::ReconcileOutcome found,
+             runtime::Reconcile(config, silver, options, parts));
+  Show(config.app_id, *config.silver, found, output);
+  if (found.is_equal() || !arguments.repair) return found.is_equal();
+  TRY_ASSIGN(const std::int64_t row_count,
+             runtime::Repair(config, silver, found, parts));
+  output.Event(
+      config.app_id, "repaired",
+      fmt::format("{} rows of the source written into bronze", Grouped(row_count)),
+      {Number("rows", row_count)});
+  TRY(runtime::Apply(silver, {lake, clock, dice}));
+  TRY_ASSIGN(const runtime::ReconcileOutcome after,
+             runtime::Reconcile(config, silver, options, parts));
+  Show(config.app_id, *config.silver, after, output);
+  return after.is_equal();
+}
+
+}  // namespace
+
+int ReconcilePipeline(const ReconcileArguments& arguments) {
+  SystemClock clock;
+  Output output(arguments.pipeline.log, clock);
+  auto prepared = Prepare(arguments.pipeline, output, clock);
+  if (!prepared.ok()) {
+    output.Failure("", prepared.error());
+    return ExitCodeOf(prepared.error());
+  }
+  int exit_code = 0;
+  bool any = false;
+  for (const Prepared& stream : prepared.value()) {
+    if (!stream.config.silver) continue;
+    any = true;
+    const Result<bool> equal = ReconcileOne(stream, arguments, output, clock);
+    int code = 0;
+    if (!equal.ok()) {
+      output.Failure(stream.config.app_id, equal.error());
+      code = ExitCodeOf(equal.error());
+    } else if (!equal.value()) {
+      code = kExitDiffers;
+    }
+    if (exit_code == 0) exit_code = code;
+  }
+  if (any) return exit_code;
+  const Error error = Error(ErrorId::kOptionMissing).With("option", "silver");
+  output.Failure("", error);
+  return ExitCodeOf(error);
+}
+
+}  // namespace mssql_cdc::cli

@@ -1,0 +1,159 @@
+#include "runtime/apply.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/case_fold.h"
+#include "pipeline/control.h"
+#include "pipeline/tables.h"
+#include "runtime/apply_facts.h"
+#include "runtime/bronze_rows.h"
+#include "runtime/control_table.h"
+#include "runtime/ensure_table.h"
+#include "runtime/silver_merge.h"
+
+namespace mssql_cdc::runtime {
+namespace {
+
+constexpr int kAttemptCount = 5;
+
+Status CheckKeys(const SilverConfig& config,
+                 const std::vector<columns::Field>& captured) {
+  Error error(ErrorId::kSilverKeyInvalid);
+  error.Add("bronze", config.bronze);
+  if (config.keys.empty()) {
+    error.Add("reason", "no key columns are given, and the source has no unique index");
+    return error;
+  }
+  for (const std::string& key : config.keys) {
+    const bool is_there =
+        std::any_of(captured.begin(), captured.end(),
+                    [&](const columns::Field& field) { return field.name == key; });
+    if (is_there) continue;
+    error.Add("column", key);
+    std::string columns;
+    for (const columns::Field& field : captured) columns += " " + field.name;
+    error.Add("columns", columns);
+    return error;
+  }
+  return Unit{};
+}
+
+Status EnsureSilver(lake::Lake& lake, const SilverConfig& config,
+                    const std::vector<columns::Field>& captured) {
+  pipeline::TableDefinition definition = pipeline::SilverTable(captured);
+  if (config.deletion_vectors) {
+    definition.properties[lake::kDeletionVectorsProperty] = "true";
+  }
+  TRY(EnsureTable(lake, config.target_location, pipeline::TableKind::kSilver,
+                  definition));
+  std::vector<columns::Field> fields = captured;
+  for (columns::Field& field : fields) field.comment.clear();
+  // What is there already is left out.
+  return lake.Alter(config.target_location, fields, {});
+}
+
+class Run {
+ public:
+  Run(const SilverConfig& config, const ApplyParts& parts)
+      : config_(config),
+        parts_(parts),
+        control_(parts.lake, parts.clock, parts.dice, config.control_location) {}
+
+  Result<ApplyOutcome> Do() {
+    const std::int64_t begin_ns = parts_.clock.MonotonicNs();
+    TRY(control_.Ensure());
+    TRY_ASSIGN(bronze_row_, control_.Read(config_.bronze));
+    TRY_ASSIGN(silver_row_, control_.Read(config_.target));
+    TRY_ASSIGN(outcome_.position, silver_row_.Position());
+    outcome_.finalized_until_us = silver_row_.finalized_until;
+    TRY_ASSIGN(const std::optional<lake::TableState> there,
+               parts_.lake.State(config_.bronze_location));
+    if (!there) {
+      outcome_.bronze_found = false;
+      outcome_.warnings.push_back("there is no bronze table " + config_.bronze);
+      return outcome_;
+    }
+    TRY_ASSIGN(pipeline::ApplyFacts facts,
+               GatherFacts(parts_.lake, config_, outcome_.position, outcome_.warnings));
+    // Chosen after the facts and the verdict: it has all that they tell of.
+    TRY_ASSIGN(const std::optional<lake::TableState> bronze,
+               parts_.lake.State(config_.bronze_location));
+    if (!bronze) return Error(ErrorId::kLakeUnreachable).With("table", config_.bronze);
+    TRY(GatherBronze(parts_.lake, config_, *bronze, facts));
+    TRY_ASSIGN(pipeline::ApplyWindow window, pipeline::PlanApply(facts));
+    TRY(MergeWindow(*bronze, std::move(window)));
+    outcome_.elapsed_ms = (parts_.clock.MonotonicNs() - begin_ns) / 1'000'000;
+    return outcome_;
+  }
+
+ private:
+  Status MergeWindow(const lake::TableState& bronze, pipeline::ApplyWindow window) {
+    const std::vector<columns::Field> captured = pipeline::SilverColumns(bronze.schema);
+    TRY(CheckKeys(config_, captured));
+    const BronzeWindow rows{config_.bronze_location, bronze.version, bronze.schema,
+                            std::move(window)};
+    SilverMerge merge(parts_.lake, config_, rows, captured);
+    TRY(merge.Look());
+    TRY(EnsureSilver(parts_.lake, config_, captured));
+    if (merge.top() || rows.window.must_merge()) {
+      TRY_ASSIGN(const lake::ChangeResult result, merge.Merge());
+      outcome_.rebuilt = rows.window.rebuild;
+      outcome_.added_count = result.added_count;
+      outcome_.removed_count = result.removed_count;
+      outcome_.rewritten_row_count = result.rewritten_row_count;
+      outcome_.size_bytes = result.size_bytes;
+    }
+    outcome_.window_row_count = merge.window_row_count();
+    outcome_.position =
+        pipeline::PositionAfter(rows.window, outcome_.position, merge.top());
+    return Record(rows.window.open.has_value());
+  }
+
+  // The position and, unless a snapshot is open, the verdict of bronze as it was read
+  // before.
+  Status Record(bool is_open) {
+    const bool advances = !is_open && config_.facts_table;
+    std::optional<cdc::Offset> end;
+    if (bronze_row_.end_lsn) {
+      TRY_ASSIGN(const cdc::Lsn lsn, cdc::Lsn::Parse(*bronze_row_.end_lsn));
+      end = cdc::Offset{lsn, bronze_row_.end_commit_ts};
+    }
+    const std::int64_t now_us = parts_.clock.NowUtcUs();
+    const auto change = [&](const pipeline::ControlRow& row) {
+      std::optional<pipeline::ControlRow> moved =
+          pipeline::Positioned(row, outcome_.position);
+      if (!advances) return moved;
+      const auto verdict =
+          pipeline::Advanced(moved.value_or(row), end, config_.granularity, now_us);
+      return verdict ? verdict : moved;
+    };
+    pipeline::ControlRow row = silver_row_;
+    if (change(silver_row_)) {
+      TRY_ASSIGN(row, control_.Update(config_.target, change));
+    }
+    outcome_.finalized_until_us = row.finalized_until;
+    return Unit{};
+  }
+
+  const SilverConfig& config_;
+  const ApplyParts& parts_;
+  ControlTable control_;
+  pipeline::ControlRow bronze_row_;
+  pipeline::ControlRow silver_row_;
+  ApplyOutcome outcome_;
+};
+
+}  // namespace
+
+Result<ApplyOutcome> Apply(const SilverConfig& config, const ApplyParts& parts) {
+  for (int attempt = 1;; ++attempt) {
+    Result<ApplyOutcome> outcome = Run(config, parts).Do();
+    const bool lost = !outcome.ok() && outcome.error().id() == ErrorId::kLakeConflict;
+    if (!lost || attempt == kAttemptCount) return outcome;
+    // What the other one wrote is read anew; it may have applied the same.
+    parts.clock.SleepMs(static_cast<std::int64_t>(parts.dice.Below(500)));
+  }
+}
+
+}  // namespace mssql_cdc::runtime

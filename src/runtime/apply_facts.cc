@@ -1,0 +1,189 @@
+#include "runtime/apply_facts.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "cdc/cells.h"
+#include "pipeline/tables.h"
+#include "runtime/bronze_rows.h"
+
+namespace mssql_cdc::runtime {
+namespace {
+
+using Operator = lake::Condition::Operator;
+
+Result<std::optional<cdc::Lsn>> LsnOf(const cdc::RowView& row, const char* column) {
+  TRY_ASSIGN(const std::optional<std::string> text, row.Text(column));
+  if (!text) return std::optional<cdc::Lsn>();
+  TRY_ASSIGN(const cdc::Lsn lsn, cdc::Lsn::Parse(*text));
+  return std::optional<cdc::Lsn>(lsn);
+}
+
+Result<std::vector<pipeline::PlanRow>> ReadPlans(lake::Lake& lake,
+                                                 const SilverConfig& config,
+                                                 const cdc::Lsn& snapshot) {
+  std::vector<pipeline::PlanRow> plans;
+  TRY_ASSIGN(const std::optional<lake::TableState> state,
+             lake.State(config.plans_location));
+  if (!state) return plans;
+  lake::ReadSpec spec;
+  spec.columns = {"event", "detail"};
+  spec.conditions = {{"snapshot", Operator::kEqual, snapshot.Text()}};
+  TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
+             lake.Read(config.plans_location, spec));
+  while (true) {
+    TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
+    if (!batch) return plans;
+    for (std::int64_t i = 0; i < batch->row_count; ++i) {
+      const cdc::RowView row(*batch, i);
+      TRY_ASSIGN(const std::optional<std::string> event, row.Text("event"));
+      TRY_ASSIGN(const std::optional<std::string> detail, row.Text("detail"));
+      if (event && detail) plans.push_back({*event, *detail});
+    }
+  }
+}
+
+// The tables that the facts tell of.
+Result<std::vector<std::string>> ReadTargets(lake::Lake& lake,
+                                             const SilverConfig& config) {
+  lake::ReadSpec spec;
+  spec.columns = {"target"};
+  TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
+             lake.Read(config.facts_location, spec));
+  std::set<std::string> targets;
+  while (true) {
+    TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
+    if (!batch) break;
+    for (std::int64_t i = 0; i < batch->row_count; ++i) {
+      TRY_ASSIGN(const std::optional<std::string> target,
+                 cdc::RowView(*batch, i).Text("target"));
+      if (target) targets.insert(*target);
+    }
+  }
+  return std::vector<std::string>(targets.begin(), targets.end());
+}
+
+// Changes that no snapshot since has made good.
+void WarnOfGaps(const std::vector<pipeline::SnapshotFact>& facts,
+                const std::optional<cdc::Lsn>& snapshot,
+                std::vector<std::string>& warnings) {
+  for (const pipeline::SnapshotFact& fact : facts) {
+    if (fact.event != "data_skipped" || fact.max_lsn < snapshot) continue;
+    warnings.push_back("changes before " + fact.max_lsn.value_or(cdc::Lsn{}).Text() +
+                       " were lost: silver keeps old rows until a new snapshot");
+  }
+}
+
+}  // namespace
+
+Result<std::optional<std::vector<pipeline::SnapshotFact>>> ReadSnapshotFacts(
+    lake::Lake& lake, const SilverConfig& config) {
+  using Facts = std::vector<pipeline::SnapshotFact>;
+  if (!config.facts_table) return std::optional<Facts>();
+  TRY_ASSIGN(const std::optional<lake::TableState> state,
+             lake.State(config.facts_location));
+  if (!state) return std::optional<Facts>();
+  lake::ReadSpec spec;
+  spec.columns = Present(state->schema,
+                         {"event", "target", "min_lsn", "max_lsn", "rows", "detail"});
+  // Tables of early releases have no events.
+  const bool has_events = std::find(spec.columns.begin(), spec.columns.end(),
+                                    "event") != spec.columns.end();
+  Facts facts;
+  if (!has_events) return std::optional<Facts>(std::move(facts));
+  spec.conditions = {{"event", Operator::kIsNotNull, ""},
+                     {"target", Operator::kEqual, config.bronze}};
+  TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
+             lake.Read(config.facts_location, spec));
+  const bool has_detail = std::find(spec.columns.begin(), spec.columns.end(),
+                                    "detail") != spec.columns.end();
+  while (true) {
+    TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
+    if (!batch) return std::optional<Facts>(std::move(facts));
+    for (std::int64_t i = 0; i < batch->row_count; ++i) {
+      const cdc::RowView row(*batch, i);
+      pipeline::SnapshotFact fact;
+      TRY_ASSIGN(const std::optional<std::string> event, row.Text("event"));
+      fact.event = event.value_or("");
+      // Without details there was no chunked snapshot.
+      if (!has_detail && fact.event == "snapshot_open") continue;
+      fact.target = config.bronze;
+      TRY_ASSIGN(fact.min_lsn, LsnOf(row, "min_lsn"));
+      TRY_ASSIGN(fact.max_lsn, LsnOf(row, "max_lsn"));
+      TRY_ASSIGN(fact.rows, row.Integer("rows"));
+      if (has_detail) {
+        TRY_ASSIGN(const std::optional<std::string> detail, row.Text("detail"));
+        fact.detail = detail.value_or("");
+      }
+      facts.push_back(std::move(fact));
+    }
+  }
+}
+
+Result<pipeline::OpenSnapshot> ReadSnapshot(
+    lake::Lake& lake, const SilverConfig& config, const cdc::Lsn& lsn,
+    const std::vector<pipeline::SnapshotFact>& facts) {
+  TRY_ASSIGN(const std::vector<pipeline::PlanRow> plans, ReadPlans(lake, config, lsn));
+  return pipeline::AssembleSnapshot(lsn, facts, plans, config.plans_location);
+}
+
+Result<pipeline::ApplyFacts> GatherFacts(lake::Lake& lake, const SilverConfig& config,
+                                         const pipeline::SilverPosition& position,
+                                         std::vector<std::string>& warnings) {
+  pipeline::ApplyFacts facts;
+  facts.position = position;
+  facts.bronze = config.bronze;
+  TRY_ASSIGN(const std::optional<std::vector<pipeline::SnapshotFact>> rows,
+             ReadSnapshotFacts(lake, config));
+  if (!rows) return facts;
+  facts.has_facts = true;
+  facts.completion = pipeline::NewestCompletion(*rows);
+  const std::optional<cdc::Lsn> opened = pipeline::NewestChunkedOpen(*rows);
+  if (opened > facts.completion) {
+    TRY_ASSIGN(facts.open, ReadSnapshot(lake, config, *opened, *rows));
+  } else if (opened) {
+    facts.open = pipeline::OpenSnapshot{*opened, {}, {}};
+  }
+  WarnOfGaps(*rows, std::max(facts.completion, position.rebuilt_from), warnings);
+  return facts;
+}
+
+Status GatherBronze(lake::Lake& lake, const SilverConfig& config,
+                    const lake::TableState& bronze, pipeline::ApplyFacts& facts) {
+  lake::ReadSpec spec;
+  spec.version = bronze.version;
+  spec.columns = Present(bronze.schema, {"_capture_instance", "_operation",
+                                         "_start_lsn", "_snapshot", "_chunk"});
+  spec.conditions = {{"_operation", Operator::kNumberIs, "", 0}};
+  if (facts.position.rebuilt_from) {
+    spec.conditions.push_back(
+        {"_start_lsn", Operator::kAbove, facts.position.rebuilt_from->Text()});
+  }
+  TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
+             lake.Read(config.bronze_location, spec));
+  InstanceFilter filter(config.instances);
+  while (true) {
+    TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
+    if (!batch) break;
+    BronzeMarks marks(*batch);
+    for (std::int64_t i = 0; i < batch->row_count; ++i) {
+      const std::optional<std::string_view> instance = marks.Instance(i);
+      if (!instance || !filter.IsOurs(*instance)) continue;
+      TRY_ASSIGN(const pipeline::RowMark mark, marks.Mark(i));
+      if (mark.chunk) {
+        facts.has_chunk_rows = true;
+      } else {
+        facts.whole =
+            std::max(facts.whole, std::optional(mark.snapshot.value_or(mark.lsn)));
+      }
+    }
+  }
+  if (facts.has_chunk_rows && facts.has_facts && !facts.open) {
+    TRY_ASSIGN(facts.facts_targets, ReadTargets(lake, config));
+  }
+  return Unit{};
+}
+
+}  // namespace mssql_cdc::runtime

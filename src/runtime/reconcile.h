@@ -1,0 +1,75 @@
+// Compares a silver table with its source: counts first, then rows, and tells what
+// differs; and puts right what does.
+//
+// Nothing is written to the server, nothing is locked: what changes meanwhile is found
+// in bronze and in the change tables, and counts as in flight.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/dice.h"
+#include "base/error.h"
+#include "lake/lake.h"
+#include "pipeline/reconcile.h"
+#include "runtime/session_pool.h"
+#include "runtime/silver_config.h"
+#include "runtime/stream_config.h"
+
+namespace mssql_cdc::runtime {
+
+struct ReconcileOptions {
+  std::int64_t bucket_rows = 1'000'000;
+  double sample = 0.01;  // Of the buckets that match, how many are compared row by row.
+  std::string report_location;  // Empty: no report table.
+};
+
+struct ReconcileParts {
+  lake::Lake& lake;
+  SessionSource& sessions;
+  Clock& clock;
+  Dice& dice;
+};
+
+struct ReconcileOutcome {
+  std::string run_id;
+  std::int64_t silver_version = 0;
+  std::optional<std::string> silver_lsn;
+  std::optional<std::string> source_lsn;
+  std::vector<pipeline::Bucket> buckets;
+  std::vector<pipeline::Finding> findings;  // Of chunks, then of keys.
+  std::int64_t match = 0;
+  std::int64_t in_flight = 0;
+  std::int64_t mismatch = 0;
+  std::int64_t hashed = 0;  // Ranges compared row by row.
+  std::map<std::string, std::int64_t> failures;
+  std::int64_t elapsed_ms = 0;
+
+  // What is in flight is no difference.
+  bool is_equal() const {
+    return mismatch == 0 && failures.size() == failures.count("IN_FLIGHT");
+  }
+};
+
+// Errors: OptionInvalid for limits outside of their range; SilverKeyInvalid; the
+// session's; the lake's, also without silver or its control table.
+Result<ReconcileOutcome> Reconcile(const StreamConfig& config,
+                                   const SilverConfig& silver,
+                                   const ReconcileOptions& options,
+                                   const ReconcileParts& parts);
+
+// For each key that a comparison found wrong, the source's row into bronze, stamped
+// with the newest LSN before the read. Returns the number of rows. Errors: RepairNotYet
+// while the stream has not read up to that LSN, or silver has it already: changes that
+// come after could be passed over.
+Result<std::int64_t> Repair(const StreamConfig& config, const SilverConfig& silver,
+                            const ReconcileOutcome& found, const ReconcileParts& parts);
+
+}  // namespace mssql_cdc::runtime

@@ -1,0 +1,235 @@
+#include "runtime/apply.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "columns/take.h"
+#include "lake/delta_lake.h"
+#include "lake/memory_lake.h"
+#include "lake/rows_for_test.h"
+#include "pipeline/tables.h"
+#include "runtime/control_table.h"
+#include "runtime/optimize.h"
+
+namespace mssql_cdc::runtime {
+namespace {
+
+using columns::Kind;
+using testing::UnorderedElementsAre;
+
+struct Line {
+  std::string instance;
+  int lsn = 0;
+  int operation = 0;
+  std::int64_t id = 0;
+  std::string v;
+};
+
+std::string LsnText(int number) {
+  cdc::Lsn lsn;
+  lsn.bytes[9] = static_cast<std::uint8_t>(number);
+  return lsn.Text();
+}
+
+class ApplyTest : public testing::TestWithParam<bool> {
+ protected:
+  ApplyTest() : clock_(1'796'000'000'000'000), dice_(1) {
+    if (GetParam()) {
+      lake_ = std::make_unique<lake::DeltaLake>();
+    } else {
+      lake_ = std::make_unique<lake::MemoryLake>();
+    }
+    const auto at = [&](const char* name) {
+      return GetParam() ? (folder_.path() / name).string() : std::string(name);
+    };
+    config_.bronze = "bronze.t";
+    config_.bronze_location = at("bronze");
+    config_.target = "silver.t";
+    config_.target_location = at("silver");
+    config_.control_location = at("control");
+    config_.plans_location = at("bronze_snapshot_plans");
+    config_.instances = {"dbo_t"};
+    config_.keys = {"id"};
+  }
+
+  void MakeBronze(std::vector<columns::Field> captured = {{"id", {Kind::kInt64}},
+                                                          {"v", {Kind::kUtf8}}}) {
+    const auto table = pipeline::BronzeTable(captured, true);
+    ASSERT_TRUE(lake_
+                    ->Create(config_.bronze_location,
+                             {table.schema, table.description, table.properties})
+                    .ok());
+  }
+
+  void Put(const std::vector<Line>& lines,
+           const std::vector<columns::Field>& more = {}) {
+    auto schema = std::make_shared<columns::Schema>();
+    schema->fields = {{"_capture_instance", {Kind::kUtf8}},
+                      {"_start_lsn", {Kind::kUtf8}},
+                      {"_operation", {Kind::kInt32}},
+                      {"_commit_ts", {Kind::kTimestampNtz}},
+                      {"id", {Kind::kInt64}},
+                      {"v", {Kind::kUtf8}}};
+    schema->fields.insert(schema->fields.end(), more.begin(), more.end());
+    columns::RecordBatch batch{schema, static_cast<std::int64_t>(lines.size()), {}};
+    for (const columns::Field& field : schema->fields) {
+      columns::ColumnBuilder out(field.type, batch.row_count);
+      for (const Line& line : lines) {
+        if (field.name == "_capture_instance") out.AppendBytes(line.instance);
+        if (field.name == "_start_lsn") out.AppendBytes(LsnText(line.lsn));
+        if (field.name == "_operation") out.AppendInt32(line.operation);
+        if (field.name == "_commit_ts") out.AppendInt64(line.lsn);
+        if (field.name == "id") out.AppendInt64(line.id);
+        if (field.name == "v") out.AppendBytes(line.v);
+        if (field.name == "extra") out.AppendInt32(7);
+      }
+      batch.columns.push_back(std::make_shared<const columns::Column>(out.Finish()));
+    }
+    std::vector<columns::RecordBatch> batches;
+    batches.push_back(std::move(batch));
+    std::vector<std::unique_ptr<columns::BatchReader>> sources;
+    sources.push_back(columns::ReadBatches(schema, std::move(batches)));
+    lake::AppendSpec spec;
+    spec.merge_schema = true;
+    const auto done = lake_->Append(config_.bronze_location, std::move(sources), spec);
+    ASSERT_TRUE(done.ok()) << done.error().Text();
+  }
+
+  ApplyOutcome Must() {
+    const auto outcome = Apply(config_, {*lake_, clock_, dice_});
+    if (outcome.ok()) return outcome.value();
+    ADD_FAILURE() << outcome.error().Text();
+    return {};
+  }
+
+  Error Refusal() {
+    const auto outcome = Apply(config_, {*lake_, clock_, dice_});
+    if (!outcome.ok()) return outcome.error();
+    ADD_FAILURE() << "it was applied";
+    return Error(ErrorId::kInternalError);
+  }
+
+  std::vector<std::string> Silver() {
+    lake::ReadSpec spec;
+    spec.columns = {"id", "v"};
+    return lake::RowsOf(*lake_, config_.target_location, spec);
+  }
+
+  pipeline::ControlRow Control() {
+    ControlTable control(*lake_, clock_, dice_, config_.control_location);
+    return control.Read(config_.target).value();
+  }
+
+  ManualClock clock_;
+  Dice dice_;
+  lake::TestFolder folder_;
+  std::unique_ptr<lake::Lake> lake_;
+  SilverConfig config_;
+};
+
+TEST_P(ApplyTest, WithoutBronzeThereIsNothingToDo) {
+  const ApplyOutcome outcome = Must();
+  EXPECT_FALSE(outcome.bronze_found);
+  EXPECT_FALSE(lake_->State(config_.target_location).value().has_value());
+}
+
+TEST_P(ApplyTest, ChangesArriveOnceAndThePositionWithThem) {
+  MakeBronze();
+  Put({{"dbo_t", 3, 2, 1, "a"}, {"dbo_t", 3, 2, 2, "b"}, {"DBO_T", 4, 2, 3, "c"}});
+  EXPECT_TRUE(Must().rebuilt);
+  EXPECT_THAT(Silver(), UnorderedElementsAre("1|a", "2|b", "3|c"));
+  EXPECT_EQ(Control().applied_lsn, LsnText(4));
+  Put({{"dbo_t", 5, 1, 1, "a"}, {"dbo_t", 5, 3, 2, "b"}, {"dbo_t", 5, 4, 2, "B"}});
+  const ApplyOutcome outcome = Must();
+  EXPECT_FALSE(outcome.rebuilt);
+  EXPECT_EQ(outcome.window_row_count, 3);
+  EXPECT_EQ(outcome.added_count, 1);
+  EXPECT_EQ(outcome.removed_count, 2);
+  EXPECT_THAT(Silver(), UnorderedElementsAre("2|B", "3|c"));
+  const std::int64_t version = lake_->State(config_.target_location).value()->version;
+  Must();
+  EXPECT_EQ(lake_->State(config_.target_location).value()->version, version);
+}
+
+TEST_P(ApplyTest, ANewColumnComesLast) {
+  MakeBronze();
+  Put({{"dbo_t", 3, 2, 1, "a"}});
+  Must();
+  Put({{"dbo_t", 4, 2, 2, "b"}}, {{"extra", {Kind::kInt32}}});
+  Must();
+  const auto state = lake_->State(config_.target_location).value();
+  EXPECT_EQ(state->schema.fields.back().name, "extra");
+  EXPECT_THAT(lake::RowsOf(*lake_, config_.target_location, {{"id", "extra"}}),
+              UnorderedElementsAre("1|NULL", "2|7"));
+}
+
+TEST_P(ApplyTest, KeysThatBronzeLacksAreRefused) {
+  MakeBronze();
+  config_.keys = {"ID"};
+  const Error other_case = Refusal();
+  EXPECT_EQ(other_case.id(), ErrorId::kSilverKeyInvalid);
+  EXPECT_EQ(other_case.Fact("column"), "ID");
+  config_.keys = {};
+  EXPECT_EQ(Refusal().id(), ErrorId::kSilverKeyInvalid);
+  EXPECT_FALSE(lake_->State(config_.target_location).value().has_value());
+}
+
+TEST_P(ApplyTest, RowsOfAnotherTableAreRefusedBeforeAnythingIsApplied) {
+  MakeBronze();
+  Put({{"dbo_t", 3, 2, 1, "a"}, {"dbo_other", 3, 2, 2, "b"}});
+  const Error error = Refusal();
+  EXPECT_EQ(error.id(), ErrorId::kRowsOfAnotherInstance);
+  EXPECT_EQ(error.Fact("capture_instance"), "dbo_other");
+  EXPECT_FALSE(lake_->State(config_.target_location).value().has_value());
+}
+
+TEST_P(ApplyTest, TheVerdictFollowsBronzeAndIsHeldWithoutFacts) {
+  MakeBronze();
+  Put({{"dbo_t", 3, 2, 1, "a"}});
+  ControlTable control(*lake_, clock_, dice_, config_.control_location);
+  cdc::Offset end;
+  end.lsn.bytes[9] = 9;
+  end.commit_us = std::int64_t{7'200'000'000} + 5;
+  ASSERT_EQ(control.Advance(config_.bronze, end, pipeline::Granularity::kHour).value(),
+            7'200'000'000);
+  EXPECT_FALSE(Must().finalized_until_us.has_value());
+  config_.facts_table = "facts";
+  config_.facts_location = config_.plans_location + "_of_no_facts";
+  EXPECT_EQ(Must().finalized_until_us, 7'200'000'000);
+  EXPECT_EQ(Control().end_lsn, end.lsn.Text());
+  EXPECT_TRUE(IsFinal(Control(), 7'200'000'000));
+  EXPECT_FALSE(IsFinal(Control(), 7'200'000'001));
+  // Rows of others, and what others wrote into this one, stay.
+  EXPECT_EQ(control.Read(config_.bronze).value().end_lsn, end.lsn.Text());
+  EXPECT_EQ(Control().applied_lsn, LsnText(3));
+  const auto fresh = control.AskFreshness(config_.target).value();
+  EXPECT_EQ(fresh.finalized_until_us, 7'200'000'000);
+  EXPECT_FALSE(control.AskFreshness("nobody").value().finalized_until_us.has_value());
+}
+
+TEST_P(ApplyTest, ManyFilesBecomeFewAndTheRowsStay) {
+  MakeBronze();
+  for (int lsn = 1; lsn <= 12; ++lsn) {
+    Put({{"dbo_t", lsn, 2, lsn, "a"}, {"dbo_t", lsn, 4, 1, "x"}});
+    Must();
+  }
+  const std::vector<std::string> before = Silver();
+  const auto outcome = Optimize(*lake_, config_.target_location, {});
+  ASSERT_TRUE(outcome.ok()) << outcome.error().Text();
+  EXPECT_GT(outcome.value().file_count_before, 6);
+  EXPECT_EQ(outcome.value().commit_count, 1);
+  EXPECT_THAT(Silver(), testing::UnorderedElementsAreArray(before));
+  // In memory a batch stays one.
+  if (!GetParam()) return;
+  EXPECT_EQ(outcome.value().file_count_after, 1);
+  EXPECT_EQ(Optimize(*lake_, config_.target_location, {}).value().commit_count, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Lakes, ApplyTest, testing::Bool(), [](const auto& given) {
+  return given.param ? "Delta" : "Memory";
+});
+
+}  // namespace
+}  // namespace mssql_cdc::runtime

@@ -1,0 +1,319 @@
+"""Silver end to end: the simulator's table, streamed and applied by `mssql-cdc run`, read by others.
+
+Silver is compared with the source as python-tds reads it, through delta-rs's query engine and
+Polars. Then rows of silver are altered behind the product's back: `mssql-cdc reconcile` must find
+each one and nothing else, also with a writer at work, and `--repair` must put them right. A kill at a
+random moment of an apply must change nothing. The last line is `N passed, N failed`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import decimal
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, os.fspath(HERE.parent / "harness"))
+
+import deltalake  # noqa: E402
+import polars  # noqa: E402
+import pyarrow as pa  # noqa: E402
+from deltalake import QueryBuilder  # noqa: E402
+from pipeline import RETRY, Pipeline  # noqa: E402
+from simulator import Simulator  # noqa: E402
+
+COLUMNS = ["id", "customer", "amount", "placed_at", "note"]
+TABLE = """CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, customer nvarchar(40) NULL,
+amount decimal(18,4) NULL, placed_at datetime2(7) NULL, note nvarchar(max) NULL)"""
+LINES = """CREATE TABLE dbo.lines (order_id int NOT NULL, sku varchar(20) NOT NULL, price float NULL,
+CONSTRAINT pk_lines PRIMARY KEY (order_id, sku))"""
+DIFFERS = 65
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.passed = self.failed = 0
+
+    def equal(self, what: str, got, want) -> None:
+        same = got == want
+        self.passed += same
+        self.failed += not same
+        if not same:
+            print(f"FAILED {what}: got {got!r:.600}, expected {want!r:.600}", flush=True)
+
+
+def plain(value):
+    if isinstance(value, decimal.Decimal):
+        return format(value.normalize(), "f")
+    return value.isoformat() if hasattr(value, "isoformat") else None if value is None else str(value)
+
+
+def rows(table: pa.Table, columns: list[str]) -> list[tuple]:
+    return sorted((tuple(plain(row[name]) for name in columns) for row in table.to_pylist()), key=str)
+
+
+def by_engine(path: pathlib.Path) -> pa.Table:
+    engine = QueryBuilder().register("t", deltalake.DeltaTable(os.fspath(path)))
+    return pa.table(engine.execute("SELECT * FROM t").read_all())
+
+
+def by_polars(path: pathlib.Path) -> pa.Table:
+    return polars.read_delta(os.fspath(path)).to_arrow()
+
+
+READERS = {"delta-rs": by_engine, "polars": by_polars}
+
+
+class Place:
+    """A database, its stream with silver, and both sides of the comparison."""
+
+    def __init__(self, tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator,
+                 name: str, columns: list[str], **options) -> None:
+        self.tally, self.simulator, self.name, self.columns = tally, simulator, name, columns
+        self.folder = folder / name
+        self.silver, self.report = self.folder / "silver", self.folder / "report"
+        self.pipeline = Pipeline(program, self.folder, simulator, "shop", f"dbo_{name}", f"{name}-v1",
+                                 silver=str(self.silver), control_table=str(self.folder / "control"),
+                                 granularity="minute", **options)
+
+    def source(self) -> list[tuple]:
+        connection = self.simulator.connect("shop")
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT {', '.join(self.columns)} FROM dbo.{self.name}")
+            found = sorted((tuple(plain(v) for v in row) for row in cursor.fetchall()), key=str)
+        connection.close()
+        return found
+
+    def run(self, command: str = "run", *more: str) -> tuple[int, list[dict]]:
+        process = subprocess.run(
+            [self.pipeline.program, command, "--log", "json", self.pipeline.file, *more],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300,
+            env=dict(os.environ, PIPELINE_PASSWORD=self.pipeline.password))
+        events = []
+        for line in process.stdout.splitlines():
+            try:
+                events.append(json.loads(line))
+            except ValueError:
+                events.append({"text": line})
+        return process.returncode, events
+
+    def must(self, what: str, command: str = "run", *more: str) -> list[dict]:
+        code, events = self.run(command, *more)
+        self.tally.equal(f"{what}: {command} ends with 0 ({events[-1:]})", code, 0)
+        return events
+
+    def compare(self, what: str) -> None:
+        source = self.source()
+        self.tally.equal(f"{what}: there are rows", bool(source), True)
+        for reader, read in READERS.items():
+            found = rows(read(self.silver), self.columns)
+            self.tally.equal(f"{what}: silver has each row once ({reader})", len(found),
+                             len(set(found)))
+            self.tally.equal(f"{what}: silver is the source ({reader})",
+                             sorted(set(found) ^ set(source), key=str), [])
+
+    def reconcile(self, what: str, *more: str, equal: bool) -> dict:
+        code, events = self.run("reconcile", "--sample", "1", "--report", os.fspath(self.report), *more)
+        told = [event for event in events if event.get("event") == "reconciled"]
+        if not told:
+            self.tally.equal(f"{what}: reconcile tells something ({events[-2:]})", False, True)
+            return {}
+        self.tally.equal(f"{what}: equal", told[-1]["equal"], equal)
+        self.tally.equal(f"{what}: exit code", code, 0 if equal else DIFFERS)
+        return told[-1]
+
+    def found(self, run_id: str) -> dict[str, str]:
+        """Key to failure of one comparison."""
+        report = deltalake.DeltaTable(os.fspath(self.report)).to_pyarrow_table().to_pylist()
+        return {row["key"]: row["failure_type"] for row in report
+                if row["run_id"] == run_id and row["key"] is not None}
+
+
+def fill(simulator: Simulator, name: str, first: int, count: int) -> None:
+    values = ", ".join(f"({i}, N'customer {i % 7} é', {i}.0625, '2026-01-02 03:04:05.1234567', N'note {i}')"
+                       for i in range(first, first + count))
+    simulator.run(f"INSERT dbo.{name} ({', '.join(COLUMNS)}) VALUES {values}")
+
+
+def work(simulator: Simulator, name: str) -> None:
+    for sql in (
+        f"UPDATE dbo.{name} SET amount = amount + 1 WHERE id BETWEEN 10 AND 40",
+        f"DELETE dbo.{name} WHERE id IN (3, 5, 70)",
+        f"UPDATE dbo.{name} SET id = 9001 WHERE id = 9",
+        f"UPDATE dbo.{name} SET id = id + 1 WHERE id BETWEEN 210 AND 220",
+        f"BEGIN TRAN; DELETE dbo.{name} WHERE id = 20; "
+        f"INSERT dbo.{name} (id, customer) VALUES (20, N'again'); COMMIT",
+        f"UPDATE dbo.{name} SET customer = NULL WHERE id = 31",
+    ):
+        simulator.run(sql)
+    simulator.capture()
+
+
+def streamed(place: Place) -> None:
+    place.must("bootstrap")
+    place.compare("after the bootstrap")
+    work(place.simulator, place.name)
+    place.must("stream")
+    place.compare("after changes")
+    has_vectors = bool(list(place.silver.glob("*.bin")))
+    place.tally.equal("silver has deletion vectors as it was told", has_vectors,
+                      place.name == "orders")
+    told = place.must("nothing new", "apply")
+    place.tally.equal("an apply with nothing new", told[-1]["window_rows"], 0)
+    place.must("optimize", "optimize")
+    place.compare("after optimize")
+    place.tally.equal("optimize leaves one file", len(deltalake.DeltaTable(
+        os.fspath(place.silver)).file_uris()), 1)
+
+
+def finalized(place: Place) -> None:
+    events = place.must("finalized", "finalized")
+    until = {event["table"]: event["finalized_until"] for event in events}
+    place.tally.equal("bronze and silver have one verdict", len(set(until.values())), 1)
+    verdict = until[str(place.silver)]
+    place.tally.equal("there is a verdict", bool(verdict), True)
+    place.must("final", "finalized", "--until", verdict)
+    place.tally.equal("not final yet", place.run("finalized", "--until", "2999-01-01T00:00:00")[0], RETRY)
+    place.must("advance", "finalized", "--advance")
+
+
+def alter_silver(place: Place) -> dict[str, str]:
+    """Plants differences; what must be found."""
+    table = deltalake.DeltaTable(os.fspath(place.silver))
+    held = by_engine(place.silver).to_pylist()
+    by_id = {row["id"]: row for row in held}
+    by_id.pop(50)
+    by_id[777_777] = by_id[51] | {"id": 777_777}
+    by_id[52]["customer"] = "somebody"
+    by_id[53]["customer"] = ""
+    by_id[31]["customer"] = ""  # NULL in the source.
+    by_id[54]["amount"] = by_id[54]["amount"] + type(by_id[54]["amount"])("0.0001")
+    by_id[55]["placed_at"] = by_id[55]["placed_at"].replace(microsecond=123457)
+    by_id[56]["note"] = None
+    schema = pa.schema(table.schema().to_arrow())
+    altered = pa.Table.from_pylist(list(by_id.values()), schema=schema)
+    deltalake.write_deltalake(table, altered, mode="overwrite")
+    wanted = {50: "MISSING_TARGET", 777_777: "MISSING_SOURCE"}
+    wanted |= {number: "RECORD_DIFF" for number in (31, 52, 53, 54, 55, 56)}
+    return {json.dumps({"id": number}, separators=(",", ":")): kind for number, kind in wanted.items()}
+
+
+def reconciled(place: Place) -> None:
+    tally, simulator = place.tally, place.simulator
+    place.reconcile("nothing altered", equal=True)
+    wanted = alter_silver(place)
+    told = place.reconcile("rows altered", "--bucket-rows", "50", equal=False)
+    tally.equal("what was altered is found", place.found(told["run_id"]), wanted)
+    # What is newest is applied already: a repair could not be told apart from it.
+    code, events = place.run("reconcile", "--sample", "1", "--repair")
+    tally.equal("RepairNotYet says so", (code, "MC5105" in json.dumps(events)), (RETRY, True))
+    simulator.run("INSERT dbo.other (id) VALUES (1)")
+    simulator.capture()
+    place.must("up to the newest commit")
+    place.reconcile("repair", "--repair", "--bucket-rows", "50", equal=True)
+    place.compare("after the repair")
+    # Changes after the repair still arrive.
+    simulator.run(f"UPDATE dbo.{place.name} SET amount = 1 WHERE id IN (50, 52)")
+    simulator.capture()
+    # In flight: captured, not read yet.
+    place.reconcile("changes in flight", equal=True)
+    place.must("after the repair")
+    place.compare("changes after the repair")
+
+
+def with_a_writer(place: Place) -> None:
+    stop, wrote = time.monotonic() + 4, 0
+    process = place.pipeline.start("reconcile")
+    while time.monotonic() < stop and process.poll() is None:
+        place.simulator.run(f"UPDATE dbo.{place.name} SET amount = amount + 1 WHERE id = {100 + wrote % 50}")
+        place.simulator.capture()
+        wrote += 1
+    output = process.communicate(timeout=60)[0]
+    place.tally.equal(f"no difference with a writer at work ({output[-300:]})", process.returncode, 0)
+    place.must("after the writer")
+    place.compare("after the writer")
+
+
+def killed(place: Place, count: int) -> None:
+    dice = random.Random(7)
+    for number in range(count):
+        place.simulator.run(f"UPDATE dbo.{place.name} SET note = N'kill {number}' WHERE id % 3 = {number % 3}")
+        place.simulator.run(f"DELETE dbo.{place.name} WHERE id = {120 + number}")
+        place.simulator.capture()
+        process = place.pipeline.start("run")
+        try:
+            process.communicate(timeout=dice.uniform(0.02, 0.4))
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+    place.must("after kills")
+    place.compare(f"after {count} kills")
+
+
+def of_two_columns(place: Place) -> None:
+    simulator = place.simulator
+    place.must("composite key")
+    place.compare("composite key")
+    simulator.run("UPDATE dbo.lines SET price = 7.5 WHERE order_id = 2")
+    simulator.run("UPDATE dbo.lines SET sku = 'moved' WHERE order_id = 3 AND sku = 'a'")
+    simulator.run("DELETE dbo.lines WHERE order_id = 4")
+    simulator.capture()
+    place.must("composite key, changes")
+    place.compare("composite key, changes")
+    place.reconcile("composite key", equal=True)
+    table = deltalake.DeltaTable(os.fspath(place.silver))
+    held = by_engine(place.silver).to_pylist()
+    held[0]["price"] = 99.5
+    deltalake.write_deltalake(table, pa.Table.from_pylist(held, schema=pa.schema(
+        table.schema().to_arrow())), mode="overwrite")
+    told = place.reconcile("composite key, one altered", equal=False)
+    key = json.dumps({name: held[0][name] for name in ("order_id", "sku")}, separators=(",", ":"))
+    place.tally.equal("composite key: it is found", place.found(told["run_id"]), {key: "RECORD_DIFF"})
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--kills", type=int, default=15)
+    args = parser.parse_args()
+    tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="mssql-cdc-silver-") as name:
+        folder = pathlib.Path(name)
+        simulator = Simulator(args.program, folder)
+        try:
+            simulator.create("shop", TABLE.format(name="orders"), TABLE.format(name="plain"), LINES,
+                             "CREATE TABLE dbo.other (id int NOT NULL PRIMARY KEY)")
+            for table in ("orders", "plain"):
+                fill(simulator, table, 1, 220)
+            for order in range(1, 6):
+                simulator.run(f"INSERT dbo.lines VALUES ({order}, 'a', 1.25), ({order}, 'b', NULL)")
+            for table in ("orders", "plain", "lines", "other"):
+                simulator.enable(table)
+            simulator.capture()
+            for table, vectors in (("orders", True), ("plain", False)):
+                place = Place(tally, args.program, folder, simulator, table, COLUMNS,
+                              deletionVectors=vectors)
+                streamed(place)
+                finalized(place)
+                if vectors:
+                    reconciled(place)
+                    with_a_writer(place)
+                    killed(place, args.kills)
+            of_two_columns(Place(tally, args.program, folder, simulator, "lines",
+                                 ["order_id", "sku", "price"]))
+        finally:
+            simulator.stop()
+    print(f"{tally.passed} passed, {tally.failed} failed")
+    return 1 if tally.failed or not tally.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
