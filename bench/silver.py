@@ -55,7 +55,7 @@ def lsn(numbers: np.ndarray) -> pa.Array:
 def data(ids: np.ndarray, generation: int) -> list[pa.Array]:
     amount = pa.array(ids * 7 % 1_000_000 + generation, pa.int64())
     return [pa.array(ids), pa.array(np.char.add("customer ", (ids % 100_000).astype(str))),
-            amount.cast(pa.decimal128(18, 0)).cast(pa.decimal128(18, 2)),
+            amount.cast(pa.decimal128(19, 0)).cast(pa.decimal128(18, 2)),
             pa.array((ids % 90 + generation).astype(np.int32)), pa.array(STATUSES[ids % 5]),
             pa.array(np.char.add(f"note {generation} of ", ids.astype(str))),
             pa.array(BEGAN + ids % 10_000_000 * np.timedelta64(1, "s"))]
