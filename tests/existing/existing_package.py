@@ -3,8 +3,8 @@
 Both bootstrap and stream the same history while nothing captures between their reads, so the LSN
 stands still for each snapshot and every column but `_batch_id` must agree, row by row. The package
 then backfills a table in chunks, applies bronze to silver and reconciles, all through Microsoft's
-driver; its silver must be the source as python-tds reads it, and ours must be its silver, from either
-bronze. At last both take turns on one checkpoint, and on one silver. The last line is `N passed, N failed`, a row of bronze being one.
+driver; its silver must be the source as python-tds reads it. At last both take turns on one
+checkpoint. The last line is `N passed, N failed`, a row of bronze being one.
 """
 
 from __future__ import annotations
@@ -79,14 +79,10 @@ class Chain:
 
     def __init__(self, where: Where, database: str, capture_instance: str) -> None:
         self.where = where
-        self.database, self.capture_instance = database, capture_instance
+        self.capture_instance = capture_instance
         folder = where.folder / database / capture_instance
-        # Our silver of our bronze, kept by the run itself.
-        self.our_silver = folder / "ours" / "silver"
         self.ours = Pipeline(where.program, folder / "ours", where.simulator, database,
-                             capture_instance, f"{capture_instance}-v1",
-                             silver=str(self.our_silver),
-                             control_table=str(folder / "ours" / "control"))
+                             capture_instance, f"{capture_instance}-v1")
         self.bronze, self.silver = folder / "bronze", folder / "silver"
         self.facts, self.control = folder / "facts", folder / "control"
         self.checkpoint = folder / "checkpoint"
@@ -97,14 +93,6 @@ class Chain:
             "user": simulator.user, "password": simulator.password,
             "captureInstance": capture_instance, "numPartitions": "2",
         }
-
-    def applied_by_us(self, silver: pathlib.Path, control: pathlib.Path, **more) -> Pipeline:
-        """What `mssql-cdc apply` is told to bring the package's bronze into that silver."""
-        folder = silver.parent / f"apply_{silver.name}"
-        return Pipeline(self.where.program, folder, self.where.simulator, self.database,
-                        self.capture_instance, f"{self.capture_instance}-v1",
-                        target=str(self.bronze), facts_table=str(self.facts), silver=str(silver),
-                        control_table=str(control), checkpoint=str(folder / "none"), **more)
 
     def stream(self, **more) -> None:
         self.where.package.do("stream", options=self.options, target=self.bronze,
@@ -170,26 +158,6 @@ def compare_silver(tally: Tally, what: str, chain: Chain, database: str, table: 
                 sorted(tuple(row[name] for name in columns) for row in silver), source)
 
 
-def compare_silvers(tally: Tally, what: str, theirs: pathlib.Path, ours: pathlib.Path) -> None:
-    """Row by row, in Delta's columns; ours through delta-rs's engine, which knows deletion vectors."""
-    tables = []
-    for path in (theirs, ours):
-        engine = QueryBuilder().register("t", deltalake.DeltaTable(os.fspath(path)))
-        read = pa.table(engine.execute("SELECT * FROM t").read_all())
-        rows = sorted((tuple(canonical_text(value) for value in row.values())
-                       for row in read.to_pylist()), key=null_first)
-        tables.append((read.column_names, rows))
-    tally.equal(f"{what}: columns of silver", tables[1][0], tables[0][0])
-    tally.equal(f"{what}: rows of silver", len(tables[1][1]), len(tables[0][1]))
-    for number, (their_row, our_row) in enumerate(zip(tables[0][1], tables[1][1])):
-        tally.equal(f"{what}: row {number} of silver", our_row, their_row)
-
-
-def apply_by_us(tally: Tally, what: str, told: Pipeline) -> None:
-    code, output = told.run("apply")
-    tally.equal(f"{what}: mssql-cdc apply ({output[-300:]})", code, 0)
-
-
 def values_through_both(tally: Tally, where: Where) -> None:
     """The table of values of every mapped type: snapshot, insert, update, delete."""
     every = json.loads((HERE.parent / "peers" / "values.json").read_text())
@@ -210,13 +178,6 @@ def values_through_both(tally: Tally, where: Where) -> None:
     simulator.capture()
     chain.both()
     compare_bronze(tally, "values", chain, ["id"])
-    chain.apply()
-    compare_silvers(tally, "values", chain.silver, chain.our_silver)
-    told = chain.applied_by_us(where.folder / "vals" / "mixed" / "silver",
-                               where.folder / "vals" / "mixed" / "control")
-    apply_by_us(tally, "values, from the package's bronze", told)
-    compare_silvers(tally, "values, from the package's bronze", chain.silver,
-                    where.folder / "vals" / "mixed" / "silver")
 
 
 ORDERS = """CREATE TABLE dbo.orders (id int NOT NULL PRIMARY KEY, customer nvarchar(40) NULL,
@@ -266,8 +227,6 @@ def bootstrap_stream_silver(tally: Tally, where: Where) -> None:
     compare_bronze(tally, "bootstrap and stream", chain, ["id"])
     chain.apply()
     compare_silver(tally, "stream", chain, "shop", "dbo.orders", COLUMNS)
-    compare_silvers(tally, "stream", chain.silver, chain.our_silver)
-    turns_on_silver(tally, chain)
     told = chain.reconcile()
     tally.equal("reconcile: buckets that differ", told["mismatch"], 0)
     tally.equal("reconcile: buckets that agree", told["match"] > 0, True)
@@ -278,41 +237,6 @@ def bootstrap_stream_silver(tally: Tally, where: Where) -> None:
     tally.equal("reconcile: sees a row that was not captured",
                 told["mismatch"] + told["in_flight"] > 0, True)
     simulator.capture()
-
-
-def turns_on_silver(tally: Tally, chain: Chain) -> None:
-    """The package's silver and control table, continued by us, and by it again."""
-    simulator = chain.where.simulator
-    simulator.run("UPDATE dbo.orders SET amount = 7 WHERE id BETWEEN 100 AND 120")
-    simulator.run("DELETE dbo.orders WHERE id = 101")
-    simulator.capture()
-    chain.both()
-    told = chain.applied_by_us(chain.silver, chain.control)
-    apply_by_us(tally, "its silver, our turn", told)
-    compare_silver(tally, "its silver, our turn", chain, "shop", "dbo.orders", COLUMNS)
-    compare_silvers(tally, "its silver, our turn", chain.silver, chain.our_silver)
-    # Nothing is left for the package, and then something is.
-    before = deltalake.DeltaTable(os.fspath(chain.silver)).version()
-    tally.equal("its silver, nothing left", chain.apply()["rebuilt"], False)
-    tally.equal("its silver, no commit", deltalake.DeltaTable(os.fspath(chain.silver)).version(),
-                before)
-    simulator.run("UPDATE dbo.orders SET amount = 8 WHERE id BETWEEN 110 AND 130")
-    simulator.capture()
-    chain.both()
-    chain.apply()
-    compare_silver(tally, "its silver, its turn", chain, "shop", "dbo.orders", COLUMNS)
-    # The same with our silver, which has deletion vectors.
-    control = chain.our_silver.parent / "control"
-    chain.where.package.do("apply", bronze=chain.ours.bronze, silver=chain.our_silver,
-                           control=control, facts=chain.ours.facts, options=chain.options)
-    simulator.run("UPDATE dbo.orders SET amount = 9 WHERE id BETWEEN 200 AND 230")
-    simulator.run("DELETE dbo.orders WHERE id = 201")
-    simulator.capture()
-    chain.stream(bootstrap=True)
-    chain.apply()
-    must_run(chain.ours)
-    compare_silvers(tally, "our silver after a turn of the package", chain.silver,
-                    chain.our_silver)
 
 
 def chunked_backfill(tally: Tally, where: Where) -> None:
@@ -329,9 +253,6 @@ line_no smallint NOT NULL, sku varchar(20) NULL, PRIMARY KEY (order_id, line_no)
     for capture_instance, columns in tables.items():
         chain = Chain(where, "chunks", capture_instance)
         chain.stream(bootstrap=True, snapshot="chunked")
-        told = chain.applied_by_us(chain.our_silver.parent / "silver_of_chunks",
-                                   chain.our_silver.parent / "control_of_chunks")
-        apply_by_us(tally, f"{capture_instance}: no chunk yet", told)
         if capture_instance == "dbo_orders":
             change_orders(simulator)
         status = where.package.do("backfill", options=chain.options, target=chain.bronze,
@@ -343,11 +264,8 @@ line_no smallint NOT NULL, sku varchar(20) NULL, PRIMARY KEY (order_id, line_no)
         chain.apply()
         compare_silver(tally, f"{capture_instance} in chunks", chain, "chunks",
                        capture_instance.replace("_", ".", 1), columns)
-        apply_by_us(tally, f"{capture_instance}: all chunks", told)
-        compare_silvers(tally, f"{capture_instance} in chunks", chain.silver,
-                        chain.our_silver.parent / "silver_of_chunks")
-        found = chain.reconcile()
-        tally.equal(f"{capture_instance}: reconcile finds no difference", found["mismatch"], 0)
+        told = chain.reconcile()
+        tally.equal(f"{capture_instance}: reconcile finds no difference", told["mismatch"], 0)
 
 
 def taking_turns(tally: Tally, where: Where) -> None:

@@ -100,27 +100,6 @@ class Worker:
         return mssql_cdc.apply_changes(self.spark, bronze, silver, control_table=control,
                                        facts_table=facts, options=options, **more)
 
-    def timed_apply(self, bronze, silver, control, **more) -> dict:
-        """An apply without a server, and what it cost this JVM."""
-        import time
-
-        import mssql_cdc
-
-        jvm = self.spark.sparkContext._jvm
-        pid = str(jvm.java.lang.ProcessHandle.current().pid())
-
-        def cpu_seconds() -> float:
-            with open(f"/proc/{pid}/stat") as stat:
-                fields = stat.read().rsplit(")", 1)[1].split()
-            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-        begun, cpu = time.monotonic(), cpu_seconds()
-        mssql_cdc.apply_changes(self.spark, bronze, silver, control_table=control, **more)
-        with open(f"/proc/{pid}/status") as status:
-            peak = next(line for line in status if line.startswith("VmHWM"))
-        return {"wall": time.monotonic() - begun, "cpu": cpu_seconds() - cpu,
-                "peak_mb": int(peak.split()[1]) / 1000}
-
     def reconcile(self, options, silver, bronze, control, facts, **more) -> dict:
         import mssql_cdc
 
