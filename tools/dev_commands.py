@@ -11,6 +11,7 @@ import dev_paths
 import dev_run
 import dev_setup
 import dev_setup_spark
+import dev_setup_wheel
 import dev_steps
 from dev_run import Outcome, StepFailed
 
@@ -145,6 +146,20 @@ def demo(words: list[str]) -> int:
     return attempt(work, peers=False)
 
 
+def with_wheel(path: str, *fixed) -> Callable[[list[str]], int]:
+    """As `script`, with the Python package built too."""
+    command = script(path, *fixed)
+
+    def both(words: list[str]) -> int:
+        def work() -> int:
+            dev_setup_wheel.build("wheel")
+            return 0
+
+        return attempt(work) or command(words)
+
+    return both
+
+
 def crash(words: list[str]) -> int:
     """All stops of the runtime; with --full 1000 seeds of the model test after them."""
 
@@ -183,6 +198,8 @@ BENCHES = {
     "read": script("bench/read.py"),
     "serve": script("bench/serve.py"),
     "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),
+    "spark": with_wheel("bench/spark.py", *dev_steps.SPARK,
+                        "--peer", dev_setup_spark.spark_python()),
     "catch_up": script("bench/catch_up.py", "--program", dev_steps.PROGRAM),
     "silver": script("bench/silver.py", "--program", dev_steps.PROGRAM,
                      "--python", dev_setup_spark.spark_python(),
@@ -221,6 +238,12 @@ COMMANDS = {
                      "other people's drivers, or Debezium, read the simulator", peers),
     "existing": Command("existing [--only PART]", "the existing package on Spark beside ours",
                         script(*dev_steps.EXISTING)),
+    "wheel": Command("wheel", "build the Python package into build/wheel",
+                     lambda words: attempt(lambda: dev_setup_wheel.build("wheel"))),
+    "spark": Command("spark [--only PART ...]", "the Python package on Spark beside the binary",
+                     with_wheel("tests/spark/check_spark.py", *dev_steps.SPARK)),
+    "spark-demo": Command("spark-demo", "the reference's first examples on the simulator",
+                          with_wheel("tools/spark_demo.py", *dev_steps.SPARK)),
     "crash": Command("crash [--full] [OPTIONS]",
                      "stop the runtime everywhere, compare with a model", crash),
     "mutants": Command("mutants [--only NAME]",

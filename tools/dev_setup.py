@@ -14,6 +14,7 @@ import venv
 import dev_paths
 import dev_setup_peers
 import dev_setup_spark
+import dev_setup_wheel
 
 TOOLS = dev_paths.ROOT / "tools"
 REQUIREMENTS = TOOLS / "requirements.txt"
@@ -136,4 +137,5 @@ def setup(peers: bool = True) -> list[str]:
         complaints += stamped("go", go, fetch_go_modules)
     complaints += dev_setup_peers.setup(stamped, stamp_of)
     complaints += dev_setup_spark.setup(stamped, stamp_of)
+    complaints += dev_setup_wheel.setup(stamped, stamp_of)
     return complaints

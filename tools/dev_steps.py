@@ -13,6 +13,7 @@ import dev_format
 import dev_paths
 import dev_run
 import dev_setup_spark
+import dev_setup_wheel
 from dev_run import Outcome
 
 ROOT = dev_paths.ROOT
@@ -81,6 +82,13 @@ PROGRAM_SECONDS_MAX = 1200
 EXISTING = (ROOT / "tests/existing/existing_package.py", "--program", PROGRAM,
             "--write-tables", dev_paths.program("tests/write_tables"),
             "--python", dev_setup_spark.spark_python(), "--jars", dev_setup_spark.jars())
+SPARK = ("--program", PROGRAM, "--python", dev_setup_wheel.python(),
+         "--site", dev_setup_wheel.site(), "--jars", dev_setup_spark.jars())
+
+
+def wheel(name: str) -> Outcome:
+    dev_setup_wheel.build(name)
+    return Outcome(passed=1)
 
 
 def closing_count(name: str) -> Outcome:
@@ -140,6 +148,9 @@ STEPS = [
          counted(ROOT / "tests/silver/check_silver.py", "--program", PROGRAM)),
     Step("existing", "the existing package on Spark reads the simulator; its bronze is ours",
          counted(*EXISTING)),
+    Step("wheel", "the Python package is built", wheel),
+    Step("spark", "the Python package on Spark beside the local binary",
+         counted(ROOT / "tests/spark/check_spark.py", *SPARK)),
     Step("faults", "what a user gets wrong, and secrets in outputs",
          counted(ROOT / "tests/faults/faults.py", "--program", PROGRAM)),
     Step("hostile", "servers that lie",

@@ -63,6 +63,7 @@ Result<PlannedBatch> BatchPlanner::Plan(sqlserver::Session& session,
 
   PlannedBatch planned;
   planned.is_replay = state.pending.has_value();
+  planned.row_count = answer.row_count;
   BatchTask& task = planned.task;
   task.batch_id = state.next_batch_id();
   task.rtt_ms = answer.rtt_ms;

@@ -26,6 +26,8 @@ struct PlannedBatch {
   // The poll found no change of the table in the window and nothing else to record: all
   // the batch would do is to move the position.
   bool only_moves = false;
+  // Changes in the window as the poll counted them, up to kManyRowCount.
+  std::int64_t row_count = 0;
   pipeline::SinkWork work = pipeline::SinkWork::kEverything;
   BatchTask task;
 };

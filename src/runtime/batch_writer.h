@@ -60,6 +60,10 @@ class BatchWriter {
   // CheckpointRewound.
   Status CheckIsNew(std::int64_t batch_id);
 
+  // How one of the task's ranges is read.
+  reader::ChangePlan PlanRange(const BatchTask& task,
+                               const cdc::ReadPiece& range) const;
+
   // Forget what the tables are known to hold.
   void Forget() { tables_known_ = false; }
   // The session changed: its wait counter starts anew.
@@ -67,8 +71,6 @@ class BatchWriter {
 
  private:
   Status CheckRecordedEnd(std::int64_t batch_id, const cdc::Offset& end);
-  reader::ChangePlan PlanRange(const BatchTask& task,
-                               const cdc::ReadPiece& range) const;
   Result<BatchOutcome> ReadAndAppend(BatchTask& task, sqlserver::Session& session,
                                      std::int64_t started_at_us);
   Result<BatchOutcome> Recount(const BatchTask& task, sqlserver::Session& session,

@@ -1,0 +1,34 @@
+#include "extension/spark_lake.h"
+
+#include <utility>
+
+namespace mssql_cdc::extension {
+
+Result<std::optional<lake::TableState>> SparkLake::State(const std::string& location) {
+  if (forgets_snapshots_ && location == target_) {
+    return std::optional<lake::TableState>();
+  }
+  return tables_.State(location);
+}
+
+Result<lake::AppendResult> SparkLake::Append(
+    const std::string& location,
+    std::vector<std::unique_ptr<columns::BatchReader>> sources,
+    const lake::AppendSpec& spec) {
+  lake::AppendResult result;
+  if (location == target_ && !spec.txn && write_snapshot_) {
+    sources.clear();
+    const std::string metadata =
+        spec.user_metadata ? spec.user_metadata().value_or("") : "";
+    TRY_ASSIGN(result.row_count, write_snapshot_(metadata));
+    if (result.row_count == 0) result.outcome = lake::AppendOutcome::kNoRows;
+    return result;
+  }
+  if (spares_facts_ && !facts_.empty() && location == facts_) {
+    result.outcome = lake::AppendOutcome::kAlreadyThere;
+    return result;
+  }
+  return tables_.Append(location, std::move(sources), spec);
+}
+
+}  // namespace mssql_cdc::extension

@@ -1,0 +1,71 @@
+// The lake of a stream on Spark: what the driver asks and records goes through another
+// lake, and a whole snapshot is written by Spark, on its executors.
+
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lake/lake.h"
+
+namespace mssql_cdc::extension {
+
+class SparkLake final : public lake::Lake {
+ public:
+  // Reads the table and appends it to the target in one commit with this user metadata.
+  // Gives the count of rows.
+  using WriteSnapshot = std::function<Result<std::int64_t>(const std::string&)>;
+
+  // Borrows `tables`.
+  SparkLake(lake::Lake& tables, std::string target, std::string facts)
+      : tables_(tables), target_(std::move(target)), facts_(std::move(facts)) {}
+
+  void SetWriteSnapshot(WriteSnapshot write) { write_snapshot_ = std::move(write); }
+  // A snapshot is taken although the target has one.
+  void SetForgetsSnapshots(bool forgets) { forgets_snapshots_ = forgets; }
+  // What would be recorded in the facts is left out.
+  void SetSparesFacts(bool spares) { spares_facts_ = spares; }
+
+  Result<std::optional<lake::TableState>> State(const std::string& location) override;
+  Result<std::optional<std::int64_t>> LastTxn(const std::string& location,
+                                              const std::string& app_id) override {
+    return tables_.LastTxn(location, app_id);
+  }
+  Status Create(const std::string& location, const lake::CreateSpec& spec) override {
+    return tables_.Create(location, spec);
+  }
+  Status Alter(const std::string& location, const std::vector<columns::Field>& add,
+               const std::map<std::string, std::string>& properties) override {
+    return tables_.Alter(location, add, properties);
+  }
+  // An append without a txn to the target is a whole snapshot; its sources, which
+  // connect only when they are read, are dropped unread.
+  Result<lake::AppendResult> Append(
+      const std::string& location,
+      std::vector<std::unique_ptr<columns::BatchReader>> sources,
+      const lake::AppendSpec& spec) override;
+  Result<std::vector<lake::CommitInfo>> History(const std::string& location,
+                                                std::int64_t since_version) override {
+    return tables_.History(location, since_version);
+  }
+  Result<std::unique_ptr<columns::BatchReader>> Read(
+      const std::string& location, const lake::ReadSpec& spec) override {
+    return tables_.Read(location, spec);
+  }
+  Result<std::int64_t> RowCount(const std::string& location) override {
+    return tables_.RowCount(location);
+  }
+
+ private:
+  lake::Lake& tables_;
+  std::string target_;
+  std::string facts_;
+  WriteSnapshot write_snapshot_;
+  bool forgets_snapshots_ = false;
+  bool spares_facts_ = false;
+};
+
+}  // namespace mssql_cdc::extension

@@ -1,0 +1,131 @@
+"""The Python package on Spark and Delta, told what to do line by line (package_worker.py's way).
+
+Beside what the existing package's worker does, it keeps queries running, dies where a test wants it
+to, and runs code as users write it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import sys
+import traceback
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, os.fspath(HERE.parent / "existing"))
+
+import package_worker  # noqa: E402
+
+MASTER = os.environ.get("MSSQL_CDC_TEST_MASTER")
+
+
+def cluster_session(jars: str):
+    """A session whose executors are processes of their own and find the package themselves."""
+    from pyspark.sql import SparkSession
+
+    built = (
+        SparkSession.builder.master(MASTER).appName("cluster")
+        .config("spark.jars", jars)
+        .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
+        .config("spark.sql.catalog.spark_catalog",
+                "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.ui.enabled", "false")
+        .config("spark.databricks.delta.snapshotPartitions", "1")
+        .config("spark.driver.memory", "1g")
+        .config("spark.executor.memory", "768m")
+        .config("spark.executorEnv.PYTHONPATH", os.environ["MSSQL_CDC_TEST_SITE"])
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        .getOrCreate()
+    )
+    built.sparkContext.setLogLevel("ERROR")
+    return built
+
+
+class Worker(package_worker.Worker):
+    def __init__(self, jars: str) -> None:
+        self.spark = cluster_session(jars) if MASTER else package_worker.session(jars)
+        self.queries: dict = {}
+
+    def start(self, name, options, target, app_id, checkpoint, facts, **more) -> None:
+        """A query that runs until `finish`."""
+        import mssql_cdc
+
+        self.queries[name] = mssql_cdc.stream(self.spark, options).to_delta(
+            target, app_id, checkpoint, facts, **more)
+
+    def catch_up(self, name) -> list:
+        """Waits until the query has read what is there; duration and rows of each batch so far."""
+        query = self.queries[name]
+        query.processAllAvailable()
+        return [[progress["batchId"], progress["numInputRows"], progress["durationMs"]]
+                for progress in map(as_dict, query.recentProgress)]
+
+    def finish(self, name) -> None:
+        self.queries.pop(name).stop()
+
+    def die(self, where, **arguments) -> None:
+        """Runs `stream`, ending this process at a point of its first batch that has rows."""
+        from mssql_cdc import sink
+
+        def before(work):
+            def dies(*_, **__):
+                os._exit(9)
+
+            del work
+            return dies
+
+        def after(work):
+            def dies(*given, **named):
+                work(*given, **named)
+                os._exit(9)
+
+            return dies
+
+        if where == "before the rows":
+            sink.Sink._append = before(sink.Sink._append)
+        elif where == "between rows and facts":
+            sink.Sink._append = after(sink.Sink._append)
+        elif where == "between facts and checkpoint":
+            sink.Sink.__call__ = after(sink.Sink.__call__)
+        self.stream(**arguments)
+
+    def run(self, code: str, **names) -> object:
+        """Runs a user's code in one namespace; what it calls `result` is the answer."""
+        space = {"spark": self.spark, **names}
+        exec(compile(code, "example", "exec"), space)
+        return space.get("result")
+
+    def snapshot(self, options, target, **more) -> dict:
+        import mssql_cdc
+
+        return mssql_cdc.stream(self.spark, options).snapshot(target, **more)
+
+    def catalog(self, table: str) -> list[list]:
+        """As `read`, of a table of the catalog."""
+        where = self.spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]["location"]
+        return self.read(where.removeprefix("file:"))
+
+
+def as_dict(progress) -> dict:
+    return progress if isinstance(progress, dict) else json.loads(progress.json)
+
+
+def main() -> None:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    worker = Worker(sys.argv[1])
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            told = {"ok": getattr(worker, asked.pop("do"))(**asked)}
+        except Exception as error:
+            told = {"error": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
+        print(json.dumps(told, default=str), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()
