@@ -148,6 +148,8 @@ STEPS = [
          counted(ROOT / "tests/silver/check_silver.py", "--program", PROGRAM)),
     Step("existing", "the existing package on Spark reads the simulator; its bronze is ours",
          counted(*EXISTING)),
+    Step("python", "what of the Python package needs no extension",
+         counted(ROOT / "tests/python/package_test.py")),
     Step("wheel", "the Python package is built", wheel),
     Step("spark", "the Python package on Spark beside the local binary",
          counted(ROOT / "tests/spark/check_spark.py", *SPARK)),

@@ -56,7 +56,9 @@ class _UriFolder:
         try:
             self.files, self.path = fs.FileSystem.from_uri(uri)
         except Exception as error:
-            raise ValueError(f"metricsPath {uri.partition('?')[0]} cannot be opened: {error}") from error
+            # Its text may show the URI's query, which may hold a key.
+            raise ValueError(f"metricsPath {uri.partition('?')[0]} cannot be opened "
+                             f"({type(error).__name__})") from None
 
     def write(self, name: str, text: str) -> None:
         self.files.create_dir(self.path, recursive=True)
