@@ -83,7 +83,8 @@ EXISTING = (ROOT / "tests/existing/existing_package.py", "--program", PROGRAM,
             "--write-tables", dev_paths.program("tests/write_tables"),
             "--python", dev_setup_spark.spark_python(), "--jars", dev_setup_spark.jars())
 SPARK = ("--program", PROGRAM, "--python", dev_setup_wheel.python(),
-         "--site", dev_setup_wheel.site(), "--jars", dev_setup_spark.jars())
+         "--site", dev_setup_wheel.site(), "--jars", dev_setup_spark.jars(),
+         "--peer", dev_setup_spark.spark_python())
 
 
 def wheel(name: str) -> Outcome:

@@ -39,7 +39,7 @@ result = [[str(value) for value in row] for row in read.collect()]
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="./dev spark-demo", description=__doc__)
-    for name in ("--program", "--python", "--site", "--jars"):
+    for name in ("--program", "--python", "--site", "--jars", "--peer"):
         parser.add_argument(name, type=pathlib.Path, required=True)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="mssql-cdc-spark-demo-") as name:

@@ -281,6 +281,42 @@ def pending_both_ways(tally: Tally, where: Where) -> None:
                 sum(1 for operation in changes.to_pylist() if operation != 0))
 
 
+def three_in_turn(tally: Tally, where: Where) -> None:
+    """The existing package too: one checkpoint and one bronze, continued by whoever comes."""
+    simulator = where.simulator
+    simulator.create("three", existing.ORDERS)
+    existing.fill_orders(simulator, 1, 20)
+    simulator.enable("orders")
+    chain = Chain(where, "three", "dbo_orders")
+    ours = chain.ours
+    chain.bronze, chain.checkpoint, chain.facts = ours.bronze, ours.checkpoint, ours.facts
+    alone = Pipeline(where.program, where.folder / "three" / "alone", simulator, "three",
+                     "dbo_orders", "dbo_orders-v1")
+    own = where.package
+    peer = Package(where.args.peer, where.jars, where.folder / "peer.log")
+    try:
+        for turn, who in enumerate(("spark", "existing", "spark", "local", "existing", "spark")):
+            existing.fill_orders(simulator, 1000 * (turn + 1), 3)
+            simulator.run(f"UPDATE dbo.orders SET amount = amount + {turn} WHERE id < 4")
+            if turn:
+                simulator.capture()
+            if who == "local":
+                must_run(ours)
+            else:
+                where.package = own if who == "spark" else peer
+                chain.stream(bootstrap=True)
+            must_run(alone)
+        peer.stop()
+    finally:
+        where.package = own
+        peer.process.kill()
+    chain.ours = alone
+    compare_bronze(tally, "three in turn", chain, ["id"])
+    batches = [row["batch_id"] for row in facts_of(ours.facts) if row["event"] is None]
+    tally.equal("three in turn: one facts row a batch, none left out", batches,
+                list(range(batches[0], batches[0] + len(batches))))
+
+
 def newest(log: pathlib.Path) -> int:
     return max(int(path.name) for path in log.iterdir() if path.name.isdigit())
 
@@ -349,7 +385,7 @@ def turns(tally: Tally, where: Where) -> None:
 
 
 PARTS = [import_alone, scan_alone, values, reference_examples, same_facts, turns, no_logins,
-         pending_both_ways, two_workers]
+         pending_both_ways, three_in_turn, two_workers]
 
 
 def ended(self) -> None:
@@ -364,6 +400,8 @@ def main() -> int:
     parser.add_argument("--site", type=pathlib.Path, required=True,
                         help="the folder the wheel is unpacked in")
     parser.add_argument("--jars", type=pathlib.Path, required=True, help="folder of Delta's jars")
+    parser.add_argument("--peer", type=pathlib.Path, required=True,
+                        help="Python of the environment that has the existing package")
     parser.add_argument("--only", choices=[part.__name__ for part in PARTS], nargs="+")
     parser.add_argument("--log", type=pathlib.Path, default=None)
     args = parser.parse_args()
