@@ -87,11 +87,6 @@ SPARK = ("--program", PROGRAM, "--python", dev_setup_wheel.python(),
          "--peer", dev_setup_spark.spark_python())
 
 
-def wheel(name: str) -> Outcome:
-    dev_setup_wheel.build(name)
-    return Outcome(passed=1)
-
-
 def closing_count(name: str) -> Outcome:
     """Reads what a runner says it ran from the end of its log; nothing said is a failure."""
     text = (dev_run.LOGS / f"{name}.log").read_text(errors="replace")
@@ -151,9 +146,6 @@ STEPS = [
          counted(*EXISTING)),
     Step("python", "what of the Python package needs no extension",
          counted(ROOT / "tests/python/package_test.py")),
-    Step("wheel", "the Python package is built", wheel),
-    Step("spark", "the Python package on Spark beside the local binary",
-         counted(ROOT / "tests/spark/check_spark.py", *SPARK)),
     Step("faults", "what a user gets wrong, and secrets in outputs",
          counted(ROOT / "tests/faults/faults.py", "--program", PROGRAM)),
     Step("hostile", "servers that lie",
