@@ -110,20 +110,20 @@ def triggers(sides: list[Side], simulator: Simulator, partitions: int, count: in
     for side in sides:
         side.worker.do("run", code="spark.conf.set('spark.databricks.delta.snapshotPartitions', "
                        f"'{partitions}')")
-        side.worker.do("start", name=what, options=options, bootstrap=True, **side.where(what))
-        side.worker.do("catch_up", name=what)
+        side.worker.do("start", query=what, options=options, bootstrap=True, **side.where(what))
+        side.worker.do("catch_up", query=what)
     for number in range(count):
         fill_orders(simulator, 1000 * (number + 1), 20)
         simulator.capture()
         for side in sides:
-            side.worker.do("catch_up", name=what)
+            side.worker.do("catch_up", query=what)
         simulator.run(f"INSERT dbo.other VALUES ({number})")
         simulator.capture()
         for side in sides:
-            seen[side.name] = side.worker.do("catch_up", name=what)
+            seen[side.name] = side.worker.do("catch_up", query=what)
     made = {}
     for side in sides:
-        side.worker.do("finish", name=what)
+        side.worker.do("finish", query=what)
         with_rows = [batch for batch in seen[side.name] if batch[1] == 20][-count // 2:]
         # A poll that found nothing is no batch: it plans and writes nothing.
         empty = [batch for batch in seen[side.name] if batch[1] == 0 and batch[2].get("addBatch")]

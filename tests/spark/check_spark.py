@@ -344,16 +344,16 @@ def no_logins(tally: Tally, where: Where) -> None:
     simulator.enable("orders")
     chain = Chain(where, "logins", "dbo_orders")
     chain.options["numPartitions"] = "1"
-    where.package.do("start", name="logins", options=chain.options, target=chain.bronze,
+    where.package.do("start", query="logins", options=chain.options, target=chain.bronze,
                      app_id="logins-v1", checkpoint=chain.checkpoint, facts=chain.facts,
                      bootstrap=True)
     seen = []
     for number in range(6):
         existing.fill_orders(simulator, 1000 + 10 * number, 3)
         simulator.capture()
-        batches = where.package.do("catch_up", name="logins")
+        batches = where.package.do("catch_up", query="logins")
         seen.append(spid(simulator))
-    where.package.do("finish", name="logins")
+    where.package.do("finish", query="logins")
     tally.equal("logins: batches ran", len(batches) >= 6, True)
     # From the second batch on, each probe's own login is the only one.
     tally.equal("logins: after batches 2 to 6", [b - a for a, b in zip(seen[1:], seen[2:])], [1] * 4)

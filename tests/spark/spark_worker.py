@@ -50,22 +50,22 @@ class Worker(package_worker.Worker):
         self.spark = cluster_session(jars) if MASTER else package_worker.session(jars)
         self.queries: dict = {}
 
-    def start(self, name, options, target, app_id, checkpoint, facts, **more) -> None:
+    def start(self, query, options, target, app_id, checkpoint, facts, **more) -> None:
         """A query that runs until `finish`."""
         import mssql_cdc
 
-        self.queries[name] = mssql_cdc.stream(self.spark, options).to_delta(
+        self.queries[query] = mssql_cdc.stream(self.spark, options).to_delta(
             target, app_id, checkpoint, facts, **more)
 
-    def catch_up(self, name) -> list:
+    def catch_up(self, query) -> list:
         """Waits until the query has read what is there; duration and rows of each batch so far."""
-        query = self.queries[name]
-        query.processAllAvailable()
+        running = self.queries[query]
+        running.processAllAvailable()
         return [[progress["batchId"], progress["numInputRows"], progress["durationMs"]]
-                for progress in map(as_dict, query.recentProgress)]
+                for progress in map(as_dict, running.recentProgress)]
 
-    def finish(self, name) -> None:
-        self.queries.pop(name).stop()
+    def finish(self, query) -> None:
+        self.queries.pop(query).stop()
 
     def die(self, where, **arguments) -> None:
         """Runs `stream`, ending this process at a point of its first batch that has rows."""
