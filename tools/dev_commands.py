@@ -10,6 +10,7 @@ import dev_format
 import dev_paths
 import dev_run
 import dev_setup
+import dev_setup_spark
 import dev_setup_wheel
 import dev_steps
 from dev_run import Outcome, StepFailed

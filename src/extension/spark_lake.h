@@ -58,6 +58,13 @@ class SparkLake final : public lake::Lake {
   Result<std::int64_t> RowCount(const std::string& location) override {
     return tables_.RowCount(location);
   }
+  Result<std::unique_ptr<lake::TableChange>> Change(
+      const std::string& location, const lake::ChangeSpec& spec) override {
+    return tables_.Change(location, spec);
+  }
+  Status EnableDeletionVectors(const std::string& location) override {
+    return tables_.EnableDeletionVectors(location);
+  }
 
  private:
   lake::Lake& tables_;
