@@ -48,11 +48,10 @@ class Tally:
 class Package:
     """The worker process; `do` sends one line and gives its answer."""
 
-    def __init__(self, python: pathlib.Path, jars: str, log: pathlib.Path,
-                 worker: pathlib.Path = HERE / "package_worker.py", **environment: str) -> None:
+    def __init__(self, python: pathlib.Path, jars: str, log: pathlib.Path) -> None:
         self.process = subprocess.Popen(
-            [python, worker, jars], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=log.open("a"), text=True, env=dict(os.environ, **environment))
+            [python, HERE / "package_worker.py", jars], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=log.open("w"), text=True)
         self.log = log
 
     def do(self, name: str, **arguments):
@@ -60,14 +59,11 @@ class Package:
         self.process.stdin.flush()
         line = self.process.stdout.readline()
         if not line:
-            self.ended()
+            raise SystemExit(f"the worker ended:\n{self.log.read_text()[-3000:]}\n0 passed, 1 failed")
         told = json.loads(line)
         if "error" in told:
             raise PackageFailed(f"{name}: {told['error']}")
         return told["ok"]
-
-    def ended(self) -> None:
-        raise SystemExit(f"the worker ended:\n{self.log.read_text()[-3000:]}\n0 passed, 1 failed")
 
     def stop(self) -> None:
         self.process.stdin.close()
