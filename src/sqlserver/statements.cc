@@ -68,8 +68,17 @@ std::string SourceTable(std::string_view schema, std::string_view table) {
   return QuoteName(schema) + "." + QuoteName(table);
 }
 
-// What goes before a read of the source table, and what undoes it: the session is used
-// again for reads that must not inherit it.
+}  // namespace
+
+std::string QuoteName(std::string_view name) {
+  std::string quoted = "[";
+  for (const char c : name) {
+    quoted += c;
+    if (c == ']') quoted += c;
+  }
+  return quoted + "]";
+}
+
 std::string SettingsBefore(const SourceSettings& settings) {
   std::string sql;
   if (settings.lock_timeout_ms) {
@@ -86,17 +95,6 @@ std::string SettingsAfter(const SourceSettings& settings) {
   }
   if (settings.lock_timeout_ms) sql += "; SET LOCK_TIMEOUT -1";
   return sql;
-}
-
-}  // namespace
-
-std::string QuoteName(std::string_view name) {
-  std::string quoted = "[";
-  for (const char c : name) {
-    quoted += c;
-    if (c == ']') quoted += c;
-  }
-  return quoted + "]";
 }
 
 std::string ChangeTableName(std::string_view capture_instance) {

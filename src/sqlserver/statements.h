@@ -114,6 +114,11 @@ struct SourceSettings {
   std::optional<std::int64_t> lock_timeout_ms;
   bool snapshot_isolation = false;
 };
+// What goes before a read of the source table, and what undoes it: the session is used
+// again for reads that must not inherit it.
+std::string SettingsBefore(const SourceSettings& settings);
+std::string SettingsAfter(const SourceSettings& settings);
+
 // One row: min_key, max_key bigint, NULL for a table without rows.
 Request AskKeyExtent(std::string_view schema, std::string_view table,
                      std::string_view key, const SourceSettings& settings);
