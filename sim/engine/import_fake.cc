@@ -244,8 +244,11 @@ Status Importer::FillInstance(WriteTransaction& transaction, const FakeInstance&
     entry.change_table_id = instance->change_table_id;
     entry.command = command;
     entry.lsn = LsnFromHex(lsn).value_or(Lsn{});
+    // Cleanup may have passed it: then the oldest time that is left.
+    bool is_first = true;
     for (const auto& [start, time] : fake_.mapping) {
-      if (start <= lsn) entry.time = FromIsoText(time);
+      if (is_first || start <= lsn) entry.time = FromIsoText(time);
+      is_first = false;
     }
     transaction.Change().ddl_history.push_back(std::move(entry));
   }
