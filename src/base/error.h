@@ -80,6 +80,10 @@ namespace mssql_cdc {
   ROW(5006, Stopped, Retry, "the run was stopped before it was complete")              \
   ROW(5007, TargetLost, Reseed, "the target table no longer has what was streamed")    \
   ROW(5008, FileRefused, Reconfigure, "a file or folder cannot be used")               \
+  ROW(5011, SnapshotPlanLost, Reconfigure,                                             \
+      "the snapshot plans table lacks what the facts refer to")                        \
+  ROW(5012, SnapshotExists, Reconfigure,                                               \
+      "the target already holds a snapshot of the table")                              \
   ROW(5101, SilverKeyInvalid, Reconfigure, "silver needs key columns that bronze has") \
   ROW(5102, RowsOfAnotherInstance, Reconfigure,                                        \
       "bronze has rows of a capture instance that is not this table's")                \

@@ -235,4 +235,16 @@ std::vector<ReadPiece> CutAtInstances(const std::vector<CaptureInstance>& instan
   return pieces;
 }
 
+std::optional<Lsn> LostUpTo(const std::vector<CaptureInstance>& instances,
+                            const Lsn& position) {
+  const std::optional<Lsn> next = position.Next();
+  if (!next) return std::nullopt;
+  const CaptureInstance* holder = &instances.front();
+  for (const CaptureInstance& instance : instances) {
+    if (instance.start_lsn && *instance.start_lsn <= *next) holder = &instance;
+  }
+  if (!holder->start_lsn || *next >= *holder->start_lsn) return std::nullopt;
+  return holder->start_lsn;
+}
+
 }  // namespace mssql_cdc::cdc

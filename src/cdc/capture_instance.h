@@ -96,4 +96,10 @@ struct ReadPiece {
 std::vector<ReadPiece> CutAtInstances(const std::vector<CaptureInstance>& instances,
                                       const LsnWindow& window);
 
+// If the change just above `position` is gone, where the instance that held it begins
+// now. That instance is the newest one that begins at or below it, else the oldest.
+// `instances` are oldest first and not empty; cleanup moves their first LSNs.
+std::optional<Lsn> LostUpTo(const std::vector<CaptureInstance>& instances,
+                            const Lsn& position);
+
 }  // namespace mssql_cdc::cdc

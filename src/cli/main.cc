@@ -12,6 +12,7 @@
 #include "cli/pipeline.h"
 #include "cli/silver.h"
 #include "cli/simulate.h"
+#include "cli/snapshots.h"
 #include "cli/version.h"
 
 namespace {
@@ -45,11 +46,83 @@ using mssql_cdc::cli::OptimizeArguments;
 using mssql_cdc::cli::PipelineArguments;
 using mssql_cdc::cli::ReconcileArguments;
 using mssql_cdc::cli::SimulateArguments;
+using mssql_cdc::cli::SnapshotArguments;
 
 void AddPipelineFile(CLI::App* command, PipelineArguments* arguments) {
   command->add_option("pipeline", arguments->file, "the pipeline file (TOML)")
       ->required();
   AddLog(command, &arguments->log);
+}
+
+void AddStream(CLI::App* command, SnapshotArguments* arguments) {
+  AddPipelineFile(command, &arguments->pipeline);
+  command->add_option("--stream", arguments->app_id,
+                      "the app_id of the stream, if the file has several");
+}
+
+CLI::App* AddBackfill(CLI::App* app, SnapshotArguments* arguments,
+                      mssql_cdc::runtime::BackfillOptions* options) {
+  using mssql_cdc::runtime::IsolationLevel;
+  CLI::App* command = app->add_subcommand(
+      "backfill",
+      "read the chunked snapshot that run opened (snapshot = \"chunked\"), beside it; "
+      "call it until it says done");
+  AddStream(command, arguments);
+  command
+      ->add_option("--chunk-rows", options->chunk_rows,
+                   "the most rows of a chunk, when it is planned")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--max-waves", options->max_waves, "stop after so many waves")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--max-seconds", options->max_seconds,
+                   "begin no wave after so many seconds")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--target-wave-seconds", options->target_wave_seconds,
+                   "how long a wave should take; 0: one chunk a connection")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option("--min-headroom-hours", options->min_headroom_hours,
+                   "pause while the stream is closer to cleanup than this")
+      ->check(CLI::NonNegativeNumber);
+  command
+      ->add_option_function<std::string>(
+          "--isolation",
+          [options](const std::string& level) {
+            options->isolation = level == "snapshot" ? IsolationLevel::kSnapshot
+                                                     : IsolationLevel::kReadCommitted;
+          },
+          "readCommitted or snapshot")
+      ->transform(CLI::IsMember({"readcommitted", "snapshot"}, CLI::ignore_case));
+  return command;
+}
+
+CLI::App* AddSnapshot(CLI::App* app, SnapshotArguments* arguments, bool* resnapshot) {
+  CLI::App* command = app->add_subcommand(
+      "snapshot", "append the table's rows to the target, without its stream");
+  AddStream(command, arguments);
+  command->add_flag("--resnapshot", *resnapshot,
+                    "also where the target has a snapshot already");
+  return command;
+}
+
+CLI::App* AddSeed(CLI::App* app, SnapshotArguments* arguments,
+                  mssql_cdc::runtime::SeedOptions* options) {
+  CLI::App* command = app->add_subcommand(
+      "seed", "put a copy of the table that you have in the place of a snapshot");
+  AddStream(command, arguments);
+  command->add_option("--from", options->copy_location, "the copy: a Delta table")
+      ->required();
+  command
+      ->add_option("--as-of", options->as_of,
+                   "when the copy began to be read (UTC), or an LSN noted before that")
+      ->required();
+  command->add_flag("--allow-missing-columns", options->allow_missing_columns,
+                    "captured columns that the copy lacks become NULL");
+  command->add_flag("--reseed", options->reseed,
+                    "also where the target has an older snapshot");
+  return command;
 }
 
 CLI::App* AddSimulate(CLI::App* app, SimulateArguments* arguments) {
@@ -197,6 +270,13 @@ int Main(int argc, char** argv) {
   CLI::App* asking = AddFinalized(&app, &finalized);
   ReconcileArguments reconcile;
   CLI::App* reconciling = AddReconcile(&app, &reconcile);
+  SnapshotArguments snapshots;
+  mssql_cdc::runtime::BackfillOptions backfill_options;
+  CLI::App* backfill = AddBackfill(&app, &snapshots, &backfill_options);
+  bool resnapshot = false;
+  CLI::App* snapshot = AddSnapshot(&app, &snapshots, &resnapshot);
+  mssql_cdc::runtime::SeedOptions seed_options;
+  CLI::App* seed = AddSeed(&app, &snapshots, &seed_options);
   SimulateArguments simulate;
   CLI::App* simulating = AddSimulate(&app, &simulate);
   DemoArguments demo;
@@ -214,6 +294,11 @@ int Main(int argc, char** argv) {
   if (optimizing->parsed()) return mssql_cdc::cli::OptimizePipeline(optimize);
   if (asking->parsed()) return mssql_cdc::cli::ShowFinalized(finalized);
   if (reconciling->parsed()) return mssql_cdc::cli::ReconcilePipeline(reconcile);
+  if (backfill->parsed()) {
+    return mssql_cdc::cli::RunBackfill(snapshots, backfill_options);
+  }
+  if (snapshot->parsed()) return mssql_cdc::cli::RunSnapshot(snapshots, resnapshot);
+  if (seed->parsed()) return mssql_cdc::cli::RunSeed(snapshots, seed_options);
   if (simulating->parsed()) return mssql_cdc::cli::Simulate(simulate);
   return mssql_cdc::cli::Demo(demo, argv[0]);
 }

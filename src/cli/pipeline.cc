@@ -1,10 +1,7 @@
 #include "cli/pipeline.h"
 
 #include <fmt/format.h>
-#include <pthread.h>
 
-#include <csignal>
-#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -13,6 +10,7 @@
 #include "cli/prepare.h"
 #include "cli/progress.h"
 #include "cli/silver.h"
+#include "cli/stop_signals.h"
 #include "lake/delta_lake.h"
 #include "net/tcp.h"
 #include "runtime/serialized_lake.h"
@@ -32,35 +30,6 @@ struct Running {
   std::unique_ptr<runtime::Stream> stream;
   std::thread thread;
   std::optional<Error> failure;
-};
-
-// Blocks SIGINT and SIGTERM in every thread made from now on and waits for them in one
-// of its own; the first one stops the streams.
-class StopSignals {
- public:
-  StopSignals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
-    sigaddset(&set_, SIGUSR2);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-  }
-  void Watch(std::function<void()> stop) {
-    thread_ = std::thread([this, stop = std::move(stop)] {
-      int signal = 0;
-      sigwait(&set_, &signal);
-      if (signal != SIGUSR2) stop();
-    });
-  }
-  ~StopSignals() {
-    if (!thread_.joinable()) return;
-    pthread_kill(thread_.native_handle(), SIGUSR2);
-    thread_.join();
-  }
-
- private:
-  sigset_t set_;
-  std::thread thread_;
 };
 
 // What all streams of a run share.

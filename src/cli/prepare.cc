@@ -17,10 +17,13 @@ std::string FolderOf(const std::string& file) {
 }
 
 Result<Prepared> PrepareStream(const PipelineFile& file, const StreamSettings& settings,
-                               const PipelineArguments& arguments, Output& output,
-                               Clock& clock) {
+                               const PipelineArguments& arguments, CallKind kind,
+                               Output& output, Clock& clock) {
   TRY_ASSIGN(runtime::ParsedOptions parsed,
-             runtime::ParseStreamOptions(settings.options, file.catalog));
+             runtime::ParseStreamOptions(settings.options, file.catalog,
+                                         kind == CallKind::kSnapshot
+                                             ? runtime::OptionUse::kSnapshotByHand
+                                             : runtime::OptionUse::kStream));
   if (!parsed.unknown.empty()) {
     output.Warning(parsed.config.app_id,
                    fmt::format("unknown options are ignored: {} (docs/options.md)",
@@ -80,7 +83,7 @@ Status CheckDistinct(const std::vector<Prepared>& streams) {
 }  // namespace
 
 Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments,
-                                      Output& output, Clock& clock) {
+                                      Output& output, Clock& clock, CallKind kind) {
   const Surroundings surroundings = RealSurroundings();
   const auto text = surroundings.read_file(arguments.file);
   if (!text.ok()) {
@@ -94,7 +97,7 @@ Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments,
   std::vector<Prepared> prepared;
   for (const StreamSettings& settings : file.streams) {
     TRY_ASSIGN(Prepared stream,
-               PrepareStream(file, settings, arguments, output, clock));
+               PrepareStream(file, settings, arguments, kind, output, clock));
     if (stream.connect.options.trust_server_certificate &&
         stream.connect.options.encrypt != sqlserver::Encrypt::kStrict) {
       output.Warning(stream.config.app_id,

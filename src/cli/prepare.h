@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,8 +19,12 @@ struct Prepared {
   runtime::Connection connect;
 };
 
+// What the streams are read for: some options are for one kind of call only.
+enum class CallKind : std::uint8_t { kStream, kSnapshot };
+
 // Warnings go to `output`. Errors: ConfigUnreadable, those of options.
 Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments,
-                                      Output& output, Clock& clock);
+                                      Output& output, Clock& clock,
+                                      CallKind kind = CallKind::kStream);
 
 }  // namespace mssql_cdc::cli

@@ -58,6 +58,14 @@ void Progress::OnSnapshotProgress(const runtime::SnapshotProgress& progress) {
        Number("elapsed_ms", progress.elapsed_ms)});
 }
 
+void Progress::OnSnapshotOpened(const runtime::SnapshotSummary& summary) {
+  output_.Event(
+      name_, "snapshot_opened",
+      fmt::format("snapshot: opened at {}; mssql-cdc backfill reads it in chunks",
+                  At(summary.lsn, summary.commit_ts)),
+      {Field{"lsn", summary.lsn}, Field{"commit_ts", summary.commit_ts}});
+}
+
 void Progress::OnSnapshotDone(const runtime::SnapshotSummary& summary) {
   const std::string text =
       summary.row_count

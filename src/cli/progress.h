@@ -18,6 +18,7 @@ class Progress final : public runtime::StreamObserver {
 
   void OnSnapshotStart(std::int64_t range_count) override;
   void OnSnapshotProgress(const runtime::SnapshotProgress& progress) override;
+  void OnSnapshotOpened(const runtime::SnapshotSummary& summary) override;
   void OnSnapshotDone(const runtime::SnapshotSummary& summary) override;
   void OnBatchDone(const runtime::BatchSummary& summary) override;
   void OnIdle(const runtime::IdleSummary& summary) override;

@@ -13,22 +13,13 @@
 #include "base/error.h"
 #include "cdc/lsn.h"
 #include "cdc/offset.h"
+#include "pipeline/snapshot_events.h"
 
 namespace mssql_cdc::pipeline {
 
-// A facts row about a snapshot of the target: event snapshot_open, bootstrap or
-// resnapshot.
-struct SnapshotEvent {
-  std::string event;
-  std::string app_id;
-  cdc::Lsn lsn;
-  std::optional<std::int64_t> commit_us;
-  std::optional<std::int64_t> rows;
-  std::string detail;
-};
-
 struct BootstrapFactsGathered {
   std::string app_id;
+  SnapshotMode mode = SnapshotMode::kFull;  // In which this run takes snapshots.
   // The newest whole snapshot of the table in the target.
   std::optional<cdc::Offset> in_target;
   std::vector<SnapshotEvent> events;  // Of this target, any stream.
@@ -39,7 +30,7 @@ struct StartFromTarget {
   cdc::Offset stamp;
   bool operator==(const StartFromTarget&) const = default;
 };
-// A complete chunked snapshot, or one of an empty table: nothing is read nor written.
+// A chunked snapshot, or one of an empty table: nothing is read nor written.
 struct StartFromFacts {
   cdc::Offset stamp;
   bool operator==(const StartFromFacts&) const = default;
@@ -47,15 +38,15 @@ struct StartFromFacts {
 struct TakeSnapshot {
   bool operator==(const TakeSnapshot&) const = default;
 };
+struct OpenChunked {
+  bool operator==(const OpenChunked&) const = default;
+};
 
-using BootstrapPlan = std::variant<StartFromTarget, StartFromFacts, TakeSnapshot>;
+using BootstrapPlan =
+    std::variant<StartFromTarget, StartFromFacts, TakeSnapshot, OpenChunked>;
 
-// Errors: SnapshotModeLocked while a chunked snapshot of the stream is open (facts
-// app_id, lsn).
-Result<BootstrapPlan> PlanBootstrap(const BootstrapFactsGathered& facts);
-
-// Whether `sink_id` is `app_id` or one of its generations (app_id.g<digits>).
-bool IsOfFamily(std::string_view sink_id, std::string_view app_id);
+// Requires that the mode is not locked (CheckModeLock).
+BootstrapPlan PlanBootstrap(const BootstrapFactsGathered& facts);
 
 // The newest of two stamps.
 std::optional<cdc::Offset> NewerStamp(const std::optional<cdc::Offset>& a,

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "pipeline/bootstrap.h"
+#include "pipeline/recovery.h"
 #include "pipeline/sink.h"
 
 namespace mssql_cdc::pipeline {
@@ -52,74 +53,187 @@ struct BootstrapRow {
   const char* when;
   std::optional<cdc::Offset> in_target;
   std::vector<SnapshotEvent> events;
-  std::optional<BootstrapPlan> plan;  // nullopt: SnapshotModeLocked.
+  BootstrapPlan full;
+  BootstrapPlan chunked;
 };
 
 void ExpectPlans(const std::vector<BootstrapRow>& rows) {
   for (const BootstrapRow& row : rows) {
     SCOPED_TRACE(row.when);
-    const Result<BootstrapPlan> plan = PlanBootstrap({"a", row.in_target, row.events});
-    ASSERT_EQ(plan.ok(), row.plan.has_value());
-    if (plan.ok()) {
-      EXPECT_EQ(plan.value(), *row.plan);
-    } else {
-      EXPECT_EQ(plan.error().id(), ErrorId::kSnapshotModeLocked);
-    }
+    EXPECT_EQ(PlanBootstrap({"a", SnapshotMode::kFull, row.in_target, row.events}),
+              row.full);
+    EXPECT_EQ(PlanBootstrap({"a", SnapshotMode::kChunked, row.in_target, row.events}),
+              row.chunked);
   }
 }
 
 TEST(PlanBootstrap, FindsWhatAWholeSnapshotLeft) {
   const char* kFull = R"({"mode": "full"})";
   ExpectPlans({
-      {"nothing yet", std::nullopt, {}, TakeSnapshot{}},
+      {"nothing yet", std::nullopt, {}, TakeSnapshot{}, OpenChunked{}},
       {"killed while it was read",
        std::nullopt,
        {Event("snapshot_open", "a", "10", 0, kFull)},
-       TakeSnapshot{}},
+       TakeSnapshot{},
+       OpenChunked{}},
       {"killed before its row",
        At("10"),
        {Event("snapshot_open", "a", "10", 0, kFull)},
+       StartFromTarget{At("10")},
        StartFromTarget{At("10")}},
       {"complete",
        At("10"),
        {Event("bootstrap", "a", "10", 30, "")},
+       StartFromTarget{At("10")},
        StartFromTarget{At("10")}},
       {"of an empty table",
        std::nullopt,
        {Event("bootstrap", "a", "10", 0, "")},
+       StartFromFacts{At("10")},
+       StartFromFacts{At("10")}},
+      // As releases of the existing package leave it: every rerun opened another.
+      {"of an empty table, opened again and again",
+       std::nullopt,
+       {Event("bootstrap", "a", "10", 0, ""),
+        Event("snapshot_open", "a", "10", 0, kFull),
+        Event("snapshot_open", "a", "20", 0, kFull)},
+       StartFromFacts{At("10")},
        StartFromFacts{At("10")}},
       {"target was dropped since",
        std::nullopt,
        {Event("bootstrap", "a", "10", 30, "")},
-       TakeSnapshot{}},
+       TakeSnapshot{},
+       OpenChunked{}},
       {"of another stream",
        std::nullopt,
        {Event("bootstrap", "b", "10", 0, "")},
-       TakeSnapshot{}},
+       TakeSnapshot{},
+       OpenChunked{}},
   });
 }
 
-TEST(PlanBootstrap, LeavesChunkedSnapshotsToTheirOwnMode) {
+TEST(PlanBootstrap, GoesOnFromAChunkedSnapshotOfItsOwn) {
   const char* kChunked = R"({"mode": "chunked"})";
   ExpectPlans({
-      {"a chunked one is open",
+      {"it is open",
        std::nullopt,
        {Event("snapshot_open", "a", "10", 0, kChunked)},
-       std::nullopt},
-      {"a chunked one without a mode is open",
-       At("05"),
-       {Event("snapshot_open", "a.g1", "10", 0, "{}")},
-       std::nullopt},
-      {"a chunked one is complete",
+       StartFromFacts{At("10")},
+       StartFromFacts{At("10")}},
+      {"it is complete",
        std::nullopt,
        {Event("snapshot_open", "a", "10", 0, kChunked),
         Event("bootstrap", "a", "10", 30, "{}")},
+       StartFromFacts{At("10")},
        StartFromFacts{At("10")}},
-      {"another stream's chunked one is open",
+      {"another generation's",
+       std::nullopt,
+       {Event("snapshot_open", "a.g1", "10", 0, kChunked)},
+       TakeSnapshot{},
+       OpenChunked{}},
+      {"another stream's",
        std::nullopt,
        {Event("snapshot_open", "ab", "10", 0, kChunked)},
-       TakeSnapshot{}},
+       TakeSnapshot{},
+       OpenChunked{}},
   });
+}
+
+cdc::Lsn L(const char* text) { return At(text).lsn; }
+
+// A stream that read up to 10 while cleanup went up to 20; the server is at 30.
+RecoveryFacts Behind() {
+  RecoveryFacts facts;
+  facts.app_id = "a";
+  facts.capture_instance = "dbo_t";
+  facts.position = At("10");
+  facts.server_max = L("30");
+  facts.instances = {{"dbo", "t", "dbo_t", L("20"), 0, {}}};
+  facts.now_us = std::int64_t{100} * 86'400'000'000;
+  return facts;
+}
+
+TEST(PlanRecovery, OnlyWhatIsLostIsRecovered) {
+  EXPECT_EQ(PlanRecovery(Behind()).value(), (Recovery{At("10"), L("20"), 1, {}}));
+  RecoveryFacts just_in_time = Behind();
+  just_in_time.position = At("1F");
+  EXPECT_EQ(PlanRecovery(just_in_time).value(), std::nullopt);
+  RecoveryFacts nothing_new = Behind();
+  nothing_new.server_max = L("10");
+  EXPECT_EQ(PlanRecovery(nothing_new).value(), std::nullopt);
+  RecoveryFacts fresh = Behind();
+  fresh.position.reset();
+  fresh.in_target = At("12");
+  EXPECT_EQ(PlanRecovery(fresh).value(), std::nullopt);
+  fresh.bootstrap = true;
+  EXPECT_EQ(PlanRecovery(fresh).value(), (Recovery{At("12"), L("20"), 1, {}}));
+  // The newer instance holds what is above it.
+  RecoveryFacts two = Behind();
+  two.instances.push_back({"dbo", "t", "dbo_t2", L("25"), 1, {}});
+  two.position = At("26");
+  EXPECT_EQ(PlanRecovery(two).value(), std::nullopt);
+}
+
+TEST(PlanRecovery, GoesOnWithWhatAnEarlierAttemptLeft) {
+  RecoveryFacts facts = Behind();
+  facts.state.recovering = At("0C");
+  facts.in_target = At("28");
+  EXPECT_EQ(PlanRecovery(facts).value(), (Recovery{At("0C"), L("20"), 1, At("28")}));
+  facts.in_target = At("15");  // Cleanup has passed it, too.
+  EXPECT_EQ(PlanRecovery(facts).value(), (Recovery{At("0C"), L("20"), 1, {}}));
+
+  const char* kChunked = R"({"mode": "chunked", "generation": 1})";
+  RecoveryFacts chunked = Behind();
+  chunked.mode = SnapshotMode::kChunked;
+  chunked.events = {Event("snapshot_open", "a.g1", "25", 0, kChunked)};
+  EXPECT_EQ(PlanRecovery(chunked).value(), (Recovery{At("10"), L("20"), 1, At("25")}));
+  // One that was lost while it was open is left behind with its generation.
+  chunked.events = {Event("snapshot_open", "a.g1", "15", 0, kChunked)};
+  EXPECT_EQ(PlanRecovery(chunked).value(), (Recovery{At("10"), L("20"), 2, {}}));
+}
+
+TEST(PlanRecovery, NotTwiceWithinTheInterval) {
+  const auto day = [](std::int64_t n) { return n * std::int64_t{86'400'000'000}; };
+  RecoveryFacts facts = Behind();
+  facts.state.generation = 1;
+  facts.state.start = At("05");
+  facts.state.at_us = day(94);
+  const auto soon = PlanRecovery(facts);
+  ASSERT_FALSE(soon.ok());
+  EXPECT_EQ(soon.error().id(), ErrorId::kDataLoss);
+  facts.interval_days = 5.5;
+  EXPECT_EQ(PlanRecovery(facts).value()->generation, 2);
+  facts.interval_days = 7;
+  facts.state.at_us = day(92);
+  EXPECT_EQ(PlanRecovery(facts).value()->generation, 2);
+  facts.state.failed_at_us = day(99);
+  EXPECT_FALSE(PlanRecovery(facts).ok());
+  // What is taken already is used at once.
+  facts.in_target = At("28");
+  EXPECT_EQ(PlanRecovery(facts).value()->reuse, At("28"));
+}
+
+// The three shapes that the existing package writes: existing-package-0.8.0, seen/.
+TEST(GenerationState, ReadsAndWritesWhatTheExistingPackageWrites) {
+  for (const char* text :
+       {R"({"generation": 0, "recovering": {"lsn": "0x0000002A000001000091", )"
+        R"("commit_ts": "2026-11-20T10:00:00.000"}})",
+        R"({"generation": 1, "snapshot_lsn": "0x0000002A0000010000B1", )"
+        R"("commit_ts": "2026-11-20T10:20:00.000", "at": "2026-11-29T18:25:07+00:00"})",
+        R"({"generation": 1, "snapshot_lsn": "0x0000002A0000010000B1", )"
+        R"("commit_ts": "", "at": "2026-11-29T18:25:07+00:00", "recovering": )"
+        R"({"lsn": "0x0000002A0000010000C1", "commit_ts": ""}, )"
+        R"("failed_at": "2026-11-29T18:26:07+00:00"})"}) {
+    const auto state = GenerationState::Parse(text);
+    ASSERT_TRUE(state.ok()) << text;
+    EXPECT_EQ(state.value().Json(), text);
+  }
+  for (const char* wrong : {"", "[]", "{}", R"({"generation": -1})",
+                            R"({"generation": "1"})", R"({"generation": 1})"}) {
+    const auto state = GenerationState::Parse(wrong);
+    ASSERT_FALSE(state.ok()) << wrong;
+    EXPECT_EQ(state.error().id(), ErrorId::kCheckpointUnreadable);
+  }
 }
 
 TEST(IsOfFamily, GenerationsAndNothingElse) {

@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "base/text.h"
+#include "pipeline/chunked_snapshot.h"
 #include "pipeline/tables.h"
 
 namespace mssql_cdc::pipeline {
@@ -145,6 +146,24 @@ FactsRow SnapshotFacts(const SnapshotRun& run, std::string event) {
   return row;
 }
 
+std::string StampMetadata(const char* key, std::string_view capture_instance,
+                          const cdc::Offset& stamp) {
+  Json json;
+  json[key] = std::string(capture_instance);
+  json["lsn"] = stamp.lsn.Text();
+  json["commit_ts"] = cdc::CommitText(stamp.commit_us);
+  return Dump(json, false);
+}
+
+void AddGap(const SnapshotRun& run, FactsRow& row) {
+  row.lost_from_ts = run.lost_from_us;
+  row.lost_to_ts = row.retention_watermark_ts = run.lost_to_us;
+  if (run.lost_to_us && run.stamp.commit_us) {
+    row.retention_headroom_hours =
+        RoundTo(Seconds(*run.stamp.commit_us, *run.lost_to_us) / 3600, 2);
+  }
+}
+
 }  // namespace
 
 columns::RecordBatch FactsBatch(const std::vector<FactsRow>& rows) {
@@ -258,11 +277,11 @@ std::optional<ParsedBatchMetadata> ParseBatchMetadata(std::string_view text) {
 
 std::string SnapshotMetadata(std::string_view capture_instance,
                              const cdc::Offset& stamp) {
-  Json json;
-  json["snapshot"] = std::string(capture_instance);
-  json["lsn"] = stamp.lsn.Text();
-  json["commit_ts"] = cdc::CommitText(stamp.commit_us);
-  return Dump(json, false);
+  return StampMetadata("snapshot", capture_instance, stamp);
+}
+
+std::string SeedMetadata(std::string_view capture_instance, const cdc::Offset& stamp) {
+  return StampMetadata("seed", capture_instance, stamp);
 }
 
 std::optional<ParsedSnapshotMetadata> ParseSnapshotMetadata(std::string_view text) {
@@ -279,21 +298,54 @@ std::optional<ParsedSnapshotMetadata> ParseSnapshotMetadata(std::string_view tex
 FactsRow SnapshotOpenFacts(const SnapshotRun& run) {
   FactsRow row = SnapshotFacts(run, "snapshot_open");
   row.rows = 0;
-  Json detail;
-  detail["mode"] = "full";
-  detail["kind"] = "bootstrap";
-  detail["generation"] = 0;
-  detail["lost_from_ts"] = nullptr;
-  detail["lost_to_ts"] = nullptr;
-  row.detail = Dump(detail, false);
+  AddGap(run, row);
+  row.detail = run.detail;
+  if (!row.detail) {
+    const OpenDetail full{SnapshotMode::kFull, run.kind,       run.generation,
+                          run.lost_from_us,    run.lost_to_us, std::nullopt};
+    row.detail = OpenTexts({full, {}, SeekExtent{}}).detail;
+  }
+  return row;
+}
+
+FactsRow SnapshotPlanFacts(const SnapshotRun& run) {
+  FactsRow row = SnapshotFacts(run, "snapshot_plan");
+  row.rows = 0;
+  row.started_at = run.started_at_us;
+  row.duration_ms = run.duration_ms;
+  row.detail = run.detail;
   return row;
 }
 
 FactsRow BootstrapFacts(const SnapshotRun& run) {
-  FactsRow row = SnapshotFacts(run, "bootstrap");
+  FactsRow row = SnapshotFacts(run, run.kind);
   row.rows = run.rows;
   row.started_at = run.started_at_us;
   row.duration_ms = run.duration_ms;
+  AddGap(run, row);
+  row.detail = run.detail;
+  return row;
+}
+
+FactsRow SnapshotChunkFacts(const ChunkRun& run) {
+  FactsRow row;
+  row.app_id = run.app_id;
+  row.rows = run.rows;
+  row.deletes = row.inserts = row.updates = 0;
+  row.min_lsn = run.stamp.lsn.Text();
+  row.min_commit_ts = run.stamp.commit_us;
+  if (run.high) {
+    row.max_lsn = run.high->lsn.Text();
+    row.max_commit_ts = run.high->commit_us;
+  }
+  row.started_at = run.started_at_us;
+  row.duration_ms = run.duration_ms;
+  row.read_seconds = run.read_seconds;
+  row.read_mb = run.read_mb;
+  row.event = "snapshot_chunk";
+  row.detail = run.detail;
+  row.target = run.target;
+  row.written_at = run.written_at_us;
   return row;
 }
 

@@ -115,6 +115,9 @@ std::optional<ParsedBatchMetadata> ParseBatchMetadata(std::string_view text);
 std::string SnapshotMetadata(std::string_view capture_instance,
                              const cdc::Offset& stamp);
 
+// Of a seed's commit: {"seed": ..., "lsn": ..., "commit_ts": ...}.
+std::string SeedMetadata(std::string_view capture_instance, const cdc::Offset& stamp);
+
 struct ParsedSnapshotMetadata {
   std::string capture_instance;
   cdc::Offset stamp;
@@ -123,18 +126,41 @@ struct ParsedSnapshotMetadata {
 std::optional<ParsedSnapshotMetadata> ParseSnapshotMetadata(std::string_view text);
 
 struct SnapshotRun {
-  std::string app_id;
+  std::string app_id;  // Of the sink: the generation's.
   std::string target;
   cdc::Offset stamp;
   std::optional<std::int64_t> rows;  // Absent with the times: found, not read.
   std::optional<std::int64_t> started_at_us;
   std::optional<std::int64_t> duration_ms;
   std::int64_t written_at_us = 0;
+  std::string kind = "bootstrap";  // Or "resnapshot", after a gap:
+  std::int64_t generation = 0;
+  std::optional<std::int64_t> lost_from_us = std::nullopt;
+  std::optional<std::int64_t> lost_to_us = std::nullopt;
+  std::optional<std::string> detail = std::nullopt;
 };
 
-// A full snapshot of generation 0 is about to be read.
+// A snapshot is about to be read; without a detail, a full one.
 FactsRow SnapshotOpenFacts(const SnapshotRun& run);
-// It is in the target.
+// How its chunks are cut.
+FactsRow SnapshotPlanFacts(const SnapshotRun& run);
+// It is in the target: the `bootstrap` or `resnapshot` row.
 FactsRow BootstrapFacts(const SnapshotRun& run);
+
+// A chunk is in the target. The times are its wave's.
+struct ChunkRun {
+  std::string app_id;
+  std::string target;
+  cdc::Offset stamp;  // Of the wave.
+  std::optional<cdc::Offset> high;
+  std::optional<std::int64_t> rows;
+  std::optional<std::int64_t> started_at_us;
+  std::optional<std::int64_t> duration_ms;
+  std::optional<double> read_seconds;
+  std::optional<double> read_mb;
+  std::string detail;
+  std::int64_t written_at_us = 0;
+};
+FactsRow SnapshotChunkFacts(const ChunkRun& run);
 
 }  // namespace mssql_cdc::pipeline

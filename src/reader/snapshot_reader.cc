@@ -40,8 +40,10 @@ std::vector<ColumnPtr> MakeConstants(const SnapshotPlan& plan, std::int64_t row_
                                     : NullColumn(column.field.type, row_count));
   }
   made.push_back(no_number);  // _batch_id
-  made.push_back(stamp);      // _snapshot
-  made.push_back(no_number);  // _chunk
+  // _snapshot and _chunk
+  made.push_back(plan.chunk ? TextConstant(plan.chunk->snapshot.Text(), row_count)
+                            : stamp);
+  made.push_back(plan.chunk ? Int32Constant(plan.chunk->number, row_count) : no_number);
   return made;
 }
 
@@ -62,7 +64,11 @@ Result<std::optional<RecordBatch>> SnapshotReader::Next() {
   while (true) {
     if (stop_.load(std::memory_order_relaxed)) return Error(ErrorId::kStopped);
     TRY_ASSIGN(std::optional<RecordBatch> rows, reply_->NextBatch());
-    if (!rows) break;
+    if (!rows) {
+      TRY_ASSIGN(const bool has_more, NextSet());
+      if (!has_more) break;
+      continue;
+    }
     if (rows->row_count == 0) continue;
     RecordBatch shaped = Shape(*std::move(rows));
     if (progress_) {
@@ -78,28 +84,41 @@ Result<std::optional<RecordBatch>> SnapshotReader::Next() {
 }
 
 Status SnapshotReader::Start() {
-  sqlserver::SnapshotQuestion question{
-      plan_.source_schema, plan_.source_table, {}, plan_.key, plan_.range.after,
-      plan_.range.through, plan_.settings};
-  std::vector<Field> expected;
+  std::vector<std::string> names;
   for (const cdc::ReadColumn& column : plan_.columns) {
     if (!column.in_source) continue;
-    question.columns.push_back(column.field.name);
-    expected.push_back(column.field);
+    names.push_back(column.field.name);
+    expected_.push_back(column.field);
   }
-  if (question.columns.empty()) {
+  if (names.empty()) {
     return Error(ErrorId::kColumnNotReadable)
         .With("capture_instance", plan_.capture_instance)
         .With("reason", "the source table has none of the captured columns any more");
   }
   TRY_ASSIGN(session_, lend_());
-  TRY_ASSIGN(reply_,
-             session_->Execute(sqlserver::ReadSnapshot(question), plan_.limits));
-  TRY_ASSIGN(const std::optional<SchemaPtr> got, reply_->NextResult());
-  if (!got) {
-    return Error(ErrorId::kTdsMalformed).With("reason", "a read has no result set");
+  TRY_ASSIGN(reply_, session_->Execute(RequestFor(std::move(names)), plan_.limits));
+  TRY_ASSIGN(const bool has_set, NextSet());
+  if (has_set) return Unit{};
+  return Error(ErrorId::kTdsMalformed).With("reason", "a read has no result set");
+}
+
+sqlserver::Request SnapshotReader::RequestFor(std::vector<std::string> columns) const {
+  if (plan_.keyed) {
+    return sqlserver::ReadChunk(
+        {{plan_.source_schema, plan_.source_table, plan_.keyed->keys, plan_.settings},
+         plan_.keyed->span,
+         std::move(columns)});
   }
-  return CheckTypes(plan_.capture_instance, **got, 0, expected);
+  return sqlserver::ReadSnapshot({plan_.source_schema, plan_.source_table,
+                                  std::move(columns), plan_.key, plan_.range.after,
+                                  plan_.range.through, plan_.settings});
+}
+
+Result<bool> SnapshotReader::NextSet() {
+  TRY_ASSIGN(const std::optional<SchemaPtr> got, reply_->NextResult());
+  if (!got) return false;
+  TRY(CheckTypes(plan_.capture_instance, **got, 0, expected_));
+  return true;
 }
 
 RecordBatch SnapshotReader::Shape(RecordBatch rows) {

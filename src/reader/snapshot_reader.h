@@ -1,5 +1,5 @@
-// Reads one key range of the source table as batches in the target's shape, every row
-// stamped with the snapshot's LSN.
+// Reads one key range, or one chunk, of the source table as batches in the target's
+// shape, every row stamped with the snapshot's LSN.
 
 #pragma once
 
@@ -15,6 +15,7 @@
 #include "cdc/snapshot_plan.h"
 #include "cdc/type_map.h"
 #include "columns/batch.h"
+#include "sqlserver/key_statements.h"
 #include "sqlserver/session.h"
 #include "sqlserver/statements.h"
 
@@ -24,6 +25,18 @@ namespace mssql_cdc::reader {
 using LentSession =
     std::unique_ptr<sqlserver::Session, std::function<void(sqlserver::Session*)>>;
 using LendSession = std::function<Result<LentSession>()>;
+
+// Rows whose keys lie in a span.
+struct KeyedSpan {
+  std::vector<sqlserver::KeyColumn> keys;
+  sqlserver::KeySpan span;
+};
+
+// The rows are a chunk of the chunked snapshot S, which is at or below the stamp.
+struct ChunkMark {
+  std::int32_t number = 0;
+  cdc::Lsn snapshot;
+};
 
 struct SnapshotPlan {
   std::string capture_instance;
@@ -36,6 +49,8 @@ struct SnapshotPlan {
   cdc::Offset stamp;
   sqlserver::SourceSettings settings;
   sqlserver::BatchLimits limits;
+  std::optional<KeyedSpan> keyed = std::nullopt;  // In place of `key` and `range`.
+  std::optional<ChunkMark> chunk = std::nullopt;
 };
 
 class SnapshotReader final : public columns::BatchReader {
@@ -55,6 +70,10 @@ class SnapshotReader final : public columns::BatchReader {
 
  private:
   Status Start();
+  sqlserver::Request RequestFor(std::vector<std::string> columns) const;
+  // Goes to the next result set, which must have the expected columns; false if there
+  // is none.
+  Result<bool> NextSet();
   columns::RecordBatch Shape(columns::RecordBatch rows);
 
   SnapshotPlan plan_;
@@ -62,6 +81,7 @@ class SnapshotReader final : public columns::BatchReader {
   const std::atomic<bool>& stop_;
   Progress progress_;
   columns::SchemaPtr schema_;
+  std::vector<columns::Field> expected_;  // Of each result set.
   LentSession session_;
   std::unique_ptr<sqlserver::Reply> reply_;  // Goes before the session it borrows.
   std::vector<std::shared_ptr<const columns::Column>>

@@ -38,6 +38,11 @@ class BatchPlanner {
   BatchPlanner(RunContext& context, BatchWriter& writer, CheckpointNotes notes)
       : context_(context), writer_(writer), notes_(std::move(notes)) {}
 
+  // Goes on in another generation, of which nothing is noted yet.
+  void MoveTo(CheckpointNotes notes) {
+    notes_ = std::move(notes);
+    memory_.reset();
+  }
   // Reads what earlier runs noted. Errors: CheckpointUnreadable, FileFailed.
   Status Load();
   const std::optional<cdc::SourceMemory>& memory() const { return memory_; }

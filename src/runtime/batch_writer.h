@@ -64,6 +64,11 @@ class BatchWriter {
   reader::ChangePlan PlanRange(const BatchTask& task,
                                const cdc::ReadPiece& range) const;
 
+  // Goes on in another generation.
+  void MoveTo(CheckpointNotes notes) {
+    notes_ = std::move(notes);
+    tables_known_ = false;
+  }
   // Forget what the tables are known to hold.
   void Forget() { tables_known_ = false; }
   // The session changed: its wait counter starts anew.

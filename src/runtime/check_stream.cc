@@ -16,6 +16,9 @@ std::string IntentionOf(const StreamConfig& config, const CheckpointState& state
            ", which an earlier run began, then read on";
   }
   if (state.position()) return "read the commits above " + state.position()->lsn.Text();
+  if (config.bootstrap && config.snapshot == pipeline::SnapshotMode::kChunked) {
+    return "open a chunked snapshot, then read the commits above it";
+  }
   if (config.bootstrap) return "load the whole table, then read the commits above it";
   if (config.starting_lsn == "earliest") {
     return "read from the oldest change that the server still holds";

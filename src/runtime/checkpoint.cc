@@ -72,21 +72,15 @@ Status ReadGeneration(const std::string& checkpoint, CheckpointState& state) {
   const std::string path = checkpoint + "/_mssql_cdc_generation.json";
   TRY_ASSIGN(const std::optional<std::string> content, ReadFileIfThere(path));
   if (!content) return Unit{};
-  const Json json = Json::parse(*content, nullptr, false);
-  if (!json.is_object()) return Unreadable(path, "it is no JSON object");
-  const auto generation = json.find("generation");
-  if (generation == json.end() || !generation->is_number_unsigned()) {
-    return Unreadable(path, "it names no generation");
+  Result<pipeline::GenerationState> parsed = pipeline::GenerationState::Parse(*content);
+  if (!parsed.ok()) {
+    return Unreadable(path, std::string(parsed.error().Fact("reason").value_or("")));
   }
-  state.generation = generation->get<std::int64_t>();
+  state.generation_state = std::move(parsed).value();
+  state.generation = state.generation_state.generation;
   if (state.generation == 0) return Unit{};
   state.directory = checkpoint + "/_generations/" + std::to_string(state.generation);
-  Json start;
-  start["lsn"] = json.value("snapshot_lsn", Json());
-  start["commit_ts"] = json.value("commit_ts", Json());
-  const Result<cdc::Offset> initial = cdc::Offset::Parse(start.dump());
-  if (!initial.ok()) return Unreadable(path, "its snapshot_lsn cannot be read");
-  state.initial = initial.value();
+  state.initial = state.generation_state.start;
   return Unit{};
 }
 
@@ -137,12 +131,24 @@ Result<Checkpoint> Checkpoint::Open(const std::string& checkpoint) {
   TRY(MakeDirectories(checkpoint));
   TRY_ASSIGN(FileLock lock, FileLock::Take(checkpoint + "/_mssql_cdc_lock"));
   TRY_ASSIGN(CheckpointState state, ReadCheckpoint(checkpoint));
-  TRY(MakeDirectories(state.directory + "/offsets"));
-  TRY(MakeDirectories(state.directory + "/commits"));
-  const std::string metadata = state.directory + "/metadata";
+  Checkpoint opened(checkpoint, std::move(lock), std::move(state));
+  TRY(opened.MakeFolders());
+  return opened;
+}
+
+Status Checkpoint::MakeFolders() const {
+  TRY(MakeDirectories(state_.directory + "/offsets"));
+  TRY(MakeDirectories(state_.directory + "/commits"));
+  const std::string metadata = state_.directory + "/metadata";
   TRY_ASSIGN(const std::optional<std::string> known, ReadFileIfThere(metadata));
-  if (!known) TRY(ReplaceFile(metadata, "{\"id\":\"" + NewUuid() + "\"}"));
-  return Checkpoint(checkpoint, std::move(lock), std::move(state));
+  if (known) return Unit{};
+  return ReplaceFile(metadata, "{\"id\":\"" + NewUuid() + "\"}");
+}
+
+Status Checkpoint::SetGeneration(const pipeline::GenerationState& state) {
+  TRY(ReplaceFile(checkpoint_ + "/_mssql_cdc_generation.json", state.Json()));
+  TRY_ASSIGN(state_, ReadCheckpoint(checkpoint_));
+  return MakeFolders();
 }
 
 Status Checkpoint::SetInitial(const cdc::Offset& initial) {

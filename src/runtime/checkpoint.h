@@ -21,6 +21,7 @@
 
 #include "base/error.h"
 #include "cdc/offset.h"
+#include "pipeline/recovery.h"
 #include "runtime/files.h"
 
 namespace mssql_cdc::runtime {
@@ -28,7 +29,8 @@ namespace mssql_cdc::runtime {
 // What a checkpoint says, without owning it.
 struct CheckpointState {
   std::int64_t generation = 0;
-  std::string directory;  // Of the live generation.
+  pipeline::GenerationState generation_state;  // The file; empty without one.
+  std::string directory;                       // Of the live generation.
   // Where batch 0 begins; absent until it is decided.
   std::optional<cdc::Offset> initial;
   // End of the last batch that is done.
@@ -58,6 +60,12 @@ class Checkpoint {
 
   const CheckpointState& state() const { return state_; }
 
+  const pipeline::GenerationState& generation_state() const {
+    return state_.generation_state;
+  }
+
+  // Writes the generation's file and goes on as it says. Errors: as ReadCheckpoint.
+  Status SetGeneration(const pipeline::GenerationState& state);
   // Decides where batch 0 begins. Requires that nothing was decided before.
   Status SetInitial(const cdc::Offset& initial);
   // Begins the next batch. Requires that none is pending. Errors: CheckpointInUse if
@@ -71,6 +79,9 @@ class Checkpoint {
   Status Reload();
 
  private:
+  // Of the live generation.
+  Status MakeFolders() const;
+
   Checkpoint(std::string checkpoint, FileLock lock, CheckpointState state)
       : checkpoint_(std::move(checkpoint)),
         lock_(std::move(lock)),

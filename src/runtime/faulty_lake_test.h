@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -20,7 +21,7 @@ class FaultyLake final : public lake::Lake {
  public:
   explicit FaultyLake(lake::Lake& inner) : inner_(inner) {}
 
-  std::int64_t call_count = 0;
+  std::atomic<std::int64_t> call_count = 0;  // Calls come from several threads.
   std::int64_t fail_before = -1;
   std::int64_t fail_after = -1;
 

@@ -25,4 +25,14 @@ std::unique_ptr<columns::BatchReader> RunContext::AsWritten(
                                               source.declared);
 }
 
+reader::LendSession LendFrom(SessionPool& pool) {
+  return [&pool]() -> Result<reader::LentSession> {
+    TRY_ASSIGN(SessionPool::Lease lease, pool.Acquire());
+    auto kept = std::make_shared<SessionPool::Lease>(std::move(lease));
+    sqlserver::Session* session = &**kept;
+    return reader::LentSession(session,
+                               [kept](sqlserver::Session*) mutable { kept.reset(); });
+  };
+}
+
 }  // namespace mssql_cdc::runtime

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "lake/lake.h"
+#include "reader/snapshot_reader.h"
 #include "runtime/session_pool.h"
 #include "runtime/source.h"
 #include "runtime/stream.h"
@@ -32,5 +33,8 @@ struct RunContext {
   std::unique_ptr<columns::BatchReader> AsWritten(
       std::unique_ptr<columns::BatchReader> read) const;
 };
+
+// Asks the pool when a range's read begins, and gives back when it ends. Borrows it.
+reader::LendSession LendFrom(SessionPool& pool);
 
 }  // namespace mssql_cdc::runtime

@@ -42,6 +42,10 @@ void SilverKeeper::OnSnapshotStart(std::int64_t range_count) {
 void SilverKeeper::OnSnapshotProgress(const SnapshotProgress& progress) {
   parts_.inner.OnSnapshotProgress(progress);
 }
+void SilverKeeper::OnSnapshotOpened(const SnapshotSummary& summary) {
+  parts_.inner.OnSnapshotOpened(summary);
+}
+
 void SilverKeeper::OnSnapshotDone(const SnapshotSummary& summary) {
   parts_.inner.OnSnapshotDone(summary);
   Note("", "", true);

@@ -55,6 +55,7 @@ class SilverKeeper final : public StreamObserver {
 
   void OnSnapshotStart(std::int64_t range_count) override;
   void OnSnapshotProgress(const SnapshotProgress& progress) override;
+  void OnSnapshotOpened(const SnapshotSummary& summary) override;
   void OnSnapshotDone(const SnapshotSummary& summary) override;
   void OnBatchDone(const BatchSummary& summary) override;
   void OnIdle(const IdleSummary& summary) override;

@@ -4,14 +4,14 @@
 #include <atomic>
 #include <utility>
 
-#include "base/case_fold.h"
 #include "base/dice.h"
-#include "cdc/type_fit.h"
+#include "pipeline/bootstrap.h"
 #include "runtime/batch_planner.h"
 #include "runtime/batch_writer.h"
 #include "runtime/bootstrap.h"
 #include "runtime/checkpoint.h"
-#include "runtime/ensure_table.h"
+#include "runtime/prepare_tables.h"
+#include "runtime/recovery.h"
 #include "runtime/run_context.h"
 
 namespace mssql_cdc::runtime {
@@ -49,9 +49,7 @@ class StreamImpl final : public Stream {
 
  private:
   std::string SinkId() const {
-    const std::int64_t generation = checkpoint_.state().generation;
-    return generation == 0 ? config_.app_id
-                           : config_.app_id + ".g" + std::to_string(generation);
+    return pipeline::SinkIdOf(config_.app_id, checkpoint_.state().generation);
   }
   bool EndsByItself() const {
     return config_.trigger.kind == Trigger::Kind::kOnce ||
@@ -60,7 +58,8 @@ class StreamImpl final : public Stream {
 
   Status Prepare();
   Status KnowSource();
-  Status AdoptTargetTypes();
+  Status Recover();
+  Status SnapshotIfSwitched(const BatchTask& task);
   Status CheckTargetIsThere();
   Status DecideStart();
   Status Connect();
@@ -145,34 +144,23 @@ Status StreamImpl::KnowSource() {
   return Unit{};
 }
 
-// Where the target's type holds all values of the source's, as after a column was
-// narrowed, the rows are written in it.
-Status StreamImpl::AdoptTargetTypes() {
-  if (!context_.source.declared.empty()) return Unit{};  // The types are the user's.
-  TRY_ASSIGN(const std::optional<lake::TableState> target,
-             context_.lake.State(config_.target_location));
-  if (!target) return Unit{};
-  for (cdc::ReadColumn& column : context_.source.columns.columns) {
-    for (const columns::Field& field : target->schema.fields) {
-      if (!EqualsIgnoringCase(field.name, column.field.name)) continue;
-      if (cdc::Fits(column.field.type, field.type)) column.field.type = field.type;
-    }
-  }
+Status StreamImpl::Recover() {
+  if (config_.on_data_loss != OnDataLoss::kResnapshot) return Unit{};
+  TRY_ASSIGN(const bool moved, RecoverFromLoss(context_, *session_, checkpoint_));
+  if (!moved) return Unit{};
+  context_.sink_id = SinkId();
+  const CheckpointNotes notes(checkpoint_.state().directory);
+  writer_.MoveTo(notes);
+  planner_.MoveTo(notes);
   return Unit{};
 }
 
 Status StreamImpl::Prepare() {
   TRY(Connect());
-  lake::Lake& lake = context_.lake;
   TRY(CheckTargetIsThere());
-  TRY(EnsureTable(lake, config_.target_location, pipeline::TableKind::kBronze,
-                  pipeline::BronzeTable(context_.source.target_fields(),
-                                        config_.include_command_id)));
-  if (config_.facts_table) {
-    TRY(EnsureTable(lake, config_.facts_location, pipeline::TableKind::kFacts,
-                    pipeline::FactsTable()));
-  }
-  TRY(AdoptTargetTypes());
+  TRY(PrepareTables(context_));
+  TRY(CheckSnapshotMode(context_));
+  TRY(Recover());
   // Before the first row is in the target: it is this table's from then on.
   TRY(planner_.RememberSource());
   TRY(DecideStart());
@@ -299,10 +287,23 @@ Result<StepResult> StreamImpl::Wait(const cdc::Wait& wait) const {
 Status StreamImpl::RunBatch(const PlannedBatch& planned, std::int64_t begin_ns) {
   TRY_ASSIGN(const BatchOutcome outcome,
              writer_.Write(planned.work, planned.task, *session_));
+  TRY(SnapshotIfSwitched(planned.task));
   TRY(checkpoint_.Commit());
   TRY(planner_.Done(planned.task));
   ReportBatch(planned.task, outcome, begin_ns);
   return Unit{};
+}
+
+Status StreamImpl::SnapshotIfSwitched(const BatchTask& task) {
+  if (!config_.snapshot_on_switch) return Unit{};
+  std::optional<cdc::Offset> at;
+  for (const cdc::SourceEvent& event : task.note.events) {
+    if (event.kind != cdc::SourceEvent::Kind::kInstanceSwitched) continue;
+    at = pipeline::NewerStamp(at, event.at);
+  }
+  if (!at) return Unit{};
+  return SnapshotAfterSwitch(context_, *session_, checkpoint_.state().generation,
+                             task.batch_id, *at);
 }
 
 void StreamImpl::ReportBatch(const BatchTask& task, const BatchOutcome& outcome,

@@ -78,6 +78,8 @@ class StreamObserver {
   virtual ~StreamObserver() = default;
   virtual void OnSnapshotStart(std::int64_t range_count) { (void)range_count; }
   virtual void OnSnapshotProgress(const SnapshotProgress& progress) { (void)progress; }
+  // A chunked snapshot is open: it is read by a backfill, beside the stream.
+  virtual void OnSnapshotOpened(const SnapshotSummary& summary) { (void)summary; }
   virtual void OnSnapshotDone(const SnapshotSummary& summary) { (void)summary; }
   virtual void OnBatchDone(const BatchSummary& summary) { (void)summary; }
   virtual void OnIdle(const IdleSummary& summary) { (void)summary; }
@@ -128,8 +130,9 @@ class Stream {
 
   // Runs until the trigger's end, Stop, or an error that retrying does not cure.
   // Errors: Stopped only if Stop came before a bootstrap was complete; those of
-  // Session, Lake and checkpoint; DataLoss, SchemaChanged, CaptureInstanceNotFound,
-  // CdcNotEnabled, PositionAheadOfServer, SourceForked, CheckpointRewound.
+  // Session, Lake and checkpoint; SnapshotModeLocked, DataLoss, SchemaChanged,
+  // CaptureInstanceNotFound, CdcNotEnabled, PositionAheadOfServer, SourceForked,
+  // CheckpointRewound.
   virtual Status Run() = 0;
 
   // Ends Run soon: between batches, or by giving up the one being read (the next run

@@ -1,6 +1,7 @@
 #include "runtime/stream_config.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <limits>
 #include <system_error>
@@ -9,6 +10,7 @@
 #include "base/text.h"
 #include "cdc/option_table.h"
 #include "cdc/option_values.h"
+#include "columns/value_text.h"
 
 namespace mssql_cdc::runtime {
 namespace {
@@ -80,11 +82,33 @@ Status SetGranularity(StreamConfig& config, std::string_view, const std::string&
   return Unit{};
 }
 
-// Of a parameter that only its default is carried out for.
-Status OnlyDefault(StreamConfig&, std::string_view option, const std::string& text) {
-  const cdc::OptionRow* row = cdc::FindOption(option);
-  if (EqualsIgnoringAsciiCase(Trim(text), row->default_value)) return Unit{};
-  return cdc::OptionRefused(option, text);
+Status SetOnDataLoss(StreamConfig& config, std::string_view option,
+                     const std::string& text) {
+  const std::string value = LowerAscii(Trim(text));
+  if (value != "fail" && value != "resnapshot") {
+    return cdc::OptionRefused(option, text);
+  }
+  config.on_data_loss = value == "fail" ? OnDataLoss::kFail : OnDataLoss::kResnapshot;
+  return Unit{};
+}
+
+Status SetSnapshotMode(StreamConfig& config, std::string_view option,
+                       const std::string& text) {
+  const std::string value = LowerAscii(Trim(text));
+  if (value != "full" && value != "chunked") return cdc::OptionRefused(option, text);
+  config.snapshot = value == "full" ? pipeline::SnapshotMode::kFull
+                                    : pipeline::SnapshotMode::kChunked;
+  return Unit{};
+}
+
+Status SetIntervalDays(StreamConfig& config, std::string_view option,
+                       const std::string& text) {
+  const std::optional<double> days = columns::ParseDoubleText(Trim(text));
+  if (!days || !std::isfinite(*days) || *days < 0) {
+    return cdc::OptionRefused(option, text);
+  }
+  config.resnapshot_interval_days = *days;
+  return Unit{};
 }
 
 struct ParameterRow {
@@ -98,9 +122,10 @@ constexpr ParameterRow kParameters[] = {
     {"checkpoint", SetText<&StreamConfig::checkpoint>},
     {"facts_table", SetText<&StreamConfig::facts_table>},
     {"bootstrap", SetBool<&StreamConfig::bootstrap>},
-    {"on_data_loss", OnlyDefault},
-    {"snapshot", OnlyDefault},
-    {"snapshot_on_switch", OnlyDefault},
+    {"on_data_loss", SetOnDataLoss},
+    {"resnapshot_interval_days", SetIntervalDays},
+    {"snapshot_on_switch", SetBool<&StreamConfig::snapshot_on_switch>},
+    {"snapshot", SetSnapshotMode},
     {"trigger", SetTrigger},
     {"control_table", SetText<&StreamConfig::control_table>},
     {"keys", SetKeys},
@@ -138,7 +163,7 @@ Status CheckComplete(const StreamConfig& config) {
 }
 
 // What the local runtime does not carry out is refused by name, never left out.
-Status CheckCarriedOut(const StreamConfig& config) {
+Status CheckCarriedOut(const StreamConfig& config, OptionUse use) {
   const auto refuse = [](std::string_view option, std::string reason) {
     return Error(ErrorId::kOptionInvalid)
         .With("option", std::string(option))
@@ -155,16 +180,36 @@ Status CheckCarriedOut(const StreamConfig& config) {
                     "mssql-python and arrow-odbc need the Python package; here it is "
                     "native");
   }
-  if (!config.snapshot_keys.empty()) {
-    return refuse("snapshotKeys",
-                  "not there yet: a snapshot is cut on a single integer key, or is one "
-                  "range");
-  }
   const std::pair<const char*, bool> by_hand[] = {
       {"snapshotLsn", !config.snapshot_lsn.empty()},
       {"snapshotChunks", !config.snapshot_chunks.empty()}};
   for (const auto& [name, given] : by_hand) {
-    if (given) return refuse(name, "only for mssql_cdc_snapshot, on Spark");
+    if (given && use == OptionUse::kStream) {
+      return refuse(name, "only for a snapshot by hand: mssql-cdc snapshot");
+    }
+  }
+  return Unit{};
+}
+
+Status CheckSnapshots(const StreamConfig& config) {
+  if (config.bootstrap && config.starting_lsn_given) {
+    return Error(ErrorId::kOptionsClash)
+        .With("options", "bootstrap, startingLsn")
+        .With("reason", "a bootstrap starts at its snapshot");
+  }
+  const bool resnapshots = config.on_data_loss == OnDataLoss::kResnapshot;
+  const bool has_facts = config.facts_table && !config.facts_table->empty();
+  if (!has_facts &&
+      (resnapshots || config.snapshot == pipeline::SnapshotMode::kChunked)) {
+    return Error(ErrorId::kOptionMissing)
+        .With("option", "facts_table")
+        .With("needed_by",
+              resnapshots ? "on_data_loss = resnapshot" : "snapshot = chunked");
+  }
+  if (resnapshots && !config.fail_on_data_loss) {
+    return Error(ErrorId::kOptionsClash)
+        .With("options", "on_data_loss, failOnDataLoss")
+        .With("reason", "a gap that is skipped is never seen again");
   }
   return Unit{};
 }
@@ -274,9 +319,9 @@ Result<Trigger> ParseTrigger(std::string_view text) {
 }
 
 Result<std::string> Locate(const Catalog& catalog, const std::string& reference) {
-  if (IsPath(reference)) return reference;
   const auto found = catalog.find(reference);
   if (found != catalog.end()) return found->second;
+  if (IsPath(reference)) return reference;
   Error error(ErrorId::kOptionInvalid);
   error.Add("table", reference);
   error.Add("reason", "the catalog has no such name; a path needs a /");
@@ -288,7 +333,8 @@ Result<std::string> Locate(const Catalog& catalog, const std::string& reference)
 }
 
 Result<ParsedOptions> ParseStreamOptions(
-    const std::map<std::string, std::string>& options, const Catalog& catalog) {
+    const std::map<std::string, std::string>& options, const Catalog& catalog,
+    OptionUse use) {
   TRY_ASSIGN(cdc::ParsedSourceOptions source, cdc::ParseSourceOptions(options));
   ParsedOptions parsed;
   StreamConfig& config = parsed.config;
@@ -309,12 +355,8 @@ Result<ParsedOptions> ParseStreamOptions(
     }
   }
   TRY(CheckComplete(config));
-  TRY(CheckCarriedOut(config));
-  if (config.bootstrap && config.starting_lsn_given) {
-    return Error(ErrorId::kOptionsClash)
-        .With("options", "bootstrap, startingLsn")
-        .With("reason", "a bootstrap starts at its snapshot");
-  }
+  TRY(CheckCarriedOut(config, use));
+  TRY(CheckSnapshots(config));
   TRY_ASSIGN(config.target_location, Locate(catalog, config.target));
   if (config.facts_table && config.facts_table->empty()) config.facts_table.reset();
   if (config.facts_table) {

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "cdc/source_options.h"
 #include "pipeline/control.h"
+#include "pipeline/snapshot_events.h"
 
 namespace mssql_cdc::runtime {
 
@@ -36,6 +37,12 @@ Result<Trigger> ParseTrigger(std::string_view text);
 
 using cdc::IsolationLevel;
 
+// What happens when changes were removed before they were read.
+enum class OnDataLoss : std::uint8_t {
+  kFail,
+  kResnapshot,  // A new snapshot is taken before the next run's first batch.
+};
+
 // Everything one stream is told: the source options, and what this program does with
 // the rows.
 struct StreamConfig : cdc::SourceOptions {
@@ -46,6 +53,10 @@ struct StreamConfig : cdc::SourceOptions {
   std::optional<std::string> facts_table;  // As given.
   std::string facts_location;              // Where `facts_table` is, if there is one.
   bool bootstrap = false;
+  OnDataLoss on_data_loss = OnDataLoss::kFail;
+  double resnapshot_interval_days = 7;
+  bool snapshot_on_switch = false;
+  pipeline::SnapshotMode snapshot = pipeline::SnapshotMode::kFull;
   Trigger trigger;
 
   std::optional<std::string> control_table;  // As given.
@@ -69,8 +80,9 @@ struct StreamConfig : cdc::SourceOptions {
 // Name = location of tables: the config file's [catalog].
 using Catalog = std::map<std::string, std::string>;
 
-// Where the table `reference` is: a path (anything with / or :) is itself, a name is
-// looked up. Errors: OptionInvalid for a name the catalog lacks, with the nearest one.
+// Where the table `reference` is: as the catalog says, else a path (anything with / or
+// :) is itself. So a lake that was moved keeps the names its facts know. Errors:
+// OptionInvalid for a name the catalog lacks, with the nearest one.
 Result<std::string> Locate(const Catalog& catalog, const std::string& reference);
 
 struct ParsedOptions {
@@ -79,6 +91,10 @@ struct ParsedOptions {
   std::vector<std::string> unknown;
 };
 
+// What the options are read for: snapshotLsn and snapshotChunks are refused but for a
+// snapshot by hand.
+enum class OptionUse : std::uint8_t { kStream, kSnapshotByHand };
+
 // Reads what one [[stream]] of a pipeline file may set: every row of the option table.
 // Names match ignoring case.
 //
@@ -86,7 +102,8 @@ struct ParsedOptions {
 // OptionUnknown for a name that is near to a known one (fact nearest), since a misspelt
 // option would be left out unseen.
 Result<ParsedOptions> ParseStreamOptions(
-    const std::map<std::string, std::string>& options, const Catalog& catalog);
+    const std::map<std::string, std::string>& options, const Catalog& catalog,
+    OptionUse use = OptionUse::kStream);
 
 // Whether two locations of one stream may be what they are: a table's folder must not
 // hold the checkpoint or another table, nor lie in one of them, but for a checkpoint

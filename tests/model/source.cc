@@ -69,6 +69,16 @@ void Source::CaptureAll() {
 
 Status Source::RunOn(const runtime::StreamConfig& config, lake::Lake& lake,
                      const net::TransportFaults& faults, const std::string& database) {
+  return With(lake, faults, database, [&](const runtime::StreamParts& parts) -> Status {
+    auto stream = runtime::Stream::Open(config, parts);
+    if (!stream.ok()) return std::move(stream).error();
+    return stream.value()->Run();
+  });
+}
+
+Status Source::With(lake::Lake& lake, const net::TransportFaults& faults,
+                    const std::string& database,
+                    const std::function<Status(const runtime::StreamParts&)>& call) {
   net::InMemoryDialer dialer([&](const std::string&, std::uint16_t) {
     auto [client, server] = net::MakePipe();
     server_->Serve(std::move(server));
@@ -82,9 +92,7 @@ Status Source::RunOn(const runtime::StreamConfig& config, lake::Lake& lake,
   connect.password = Secret("Secret-1");
   connect.encrypt = sqlserver::Encrypt::kLoginOnly;
   runtime::ServerSessions sessions(connect, dialer, clock_);
-  auto stream = runtime::Stream::Open(config, {&sessions, &lake, &clock_, observer, 1});
-  if (!stream.ok()) return std::move(stream).error();
-  return stream.value()->Run();
+  return call({&sessions, &lake, &clock_, observer, 1});
 }
 
 RunResult Source::Run(const runtime::StreamConfig& config, lake::MemoryLake& lake,

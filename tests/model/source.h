@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,7 +48,12 @@ class Source {
   Status RunOn(const runtime::StreamConfig& config, lake::Lake& lake,
                const net::TransportFaults& faults = {},
                const std::string& database = "life");
-  // The same, with a fault now and then: a call of the lake fails before or after it
+  // Hands what streams and snapshots work with to `call`: sessions of this server, and
+  // `lake`. The parts are gone when it returns.
+  Status With(lake::Lake& lake, const net::TransportFaults& faults,
+              const std::string& database,
+              const std::function<Status(const runtime::StreamParts&)>& call);
+  // RunOn, with a fault now and then: a call of the lake fails before or after it
   // did its work, or a connection is cut.
   RunResult Run(const runtime::StreamConfig& config, lake::MemoryLake& lake, Dice& dice,
                 bool with_fault, KindCounts& counts);

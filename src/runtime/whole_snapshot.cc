@@ -1,0 +1,205 @@
+#include "runtime/whole_snapshot.h"
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "cdc/snapshot_plan.h"
+#include "reader/snapshot_reader.h"
+#include "runtime/ask.h"
+#include "runtime/snapshot_tables.h"
+#include "runtime/source.h"
+#include "runtime/table_keys.h"
+
+namespace mssql_cdc::runtime {
+namespace {
+
+// Adds up what the ranges read, from their threads.
+class ProgressSum {
+ public:
+  ProgressSum(StreamObserver& observer, Clock& clock, std::int64_t range_count)
+      : observer_(observer), clock_(clock), begin_ns_(clock.MonotonicNs()) {
+    sum_.range_count = range_count;
+  }
+
+  void Add(std::int64_t row_count, std::int64_t size_bytes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    sum_.row_count += row_count;
+    sum_.size_bytes += size_bytes;
+    if (row_count == 0) ++sum_.range_done_count;
+    sum_.elapsed_ms = (clock_.MonotonicNs() - begin_ns_) / 1'000'000;
+    observer_.OnSnapshotProgress(sum_);
+  }
+
+ private:
+  StreamObserver& observer_;
+  Clock& clock_;
+  const std::int64_t begin_ns_;
+  std::mutex mutex_;
+  SnapshotProgress sum_;
+};
+
+// One part of the table: of one integer key, or of any other, or all of it.
+struct TableRange {
+  cdc::KeyRange range;
+  std::optional<reader::KeyedSpan> keyed;
+  std::optional<std::int64_t> chunk = std::nullopt;  // Of a snapshot by hand.
+};
+
+struct TableRanges {
+  std::string key;  // Of ranges of one integer key.
+  std::vector<TableRange> ranges;
+};
+
+// Uniform ranges: cheap to find, uneven where keys are.
+Result<TableRanges> CutUniformly(RunContext& context, sqlserver::Session& session,
+                                 const std::string& key, std::int64_t range_count_max) {
+  const cdc::CaptureInstance& instance = context.source.instance;
+  TRY_ASSIGN(const std::vector<ResultSet> sets,
+             Ask(session,
+                 sqlserver::AskKeyExtent(instance.source_schema, instance.source_table,
+                                         key, {context.config.lock_timeout_ms, false}),
+                 1));
+  std::optional<cdc::KeyExtent> extent;
+  if (const std::optional<cdc::RowView> row = sets[0].FirstRow()) {
+    TRY_ASSIGN(const std::optional<std::int64_t> min, row->Integer("min_key"));
+    TRY_ASSIGN(const std::optional<std::int64_t> max, row->Integer("max_key"));
+    if (min && max) extent = cdc::KeyExtent{*min, *max};
+  }
+  TableRanges cut{key, {}};
+  for (const cdc::KeyRange& range : cdc::PlanKeyRanges(extent, range_count_max)) {
+    cut.ranges.push_back({range, std::nullopt});
+  }
+  return cut;
+}
+
+Result<TableRanges> PlanRanges(RunContext& context, sqlserver::Session& session,
+                               const sqlserver::SourceSettings& settings) {
+  const std::int64_t cpu_count =
+      std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  const std::int64_t range_count_max =
+      context.config.num_partitions.value_or(cpu_count);
+  const bool by_index = context.config.snapshot_keys.empty();
+  TableRanges all{"", {TableRange{}}};
+  if (range_count_max == 1 && by_index) return all;
+  if (by_index && context.source.range_key) {
+    return CutUniformly(context, session, *context.source.range_key, range_count_max);
+  }
+  TRY_ASSIGN(const TableKeys keys, AskTableKeys(context, session));
+  if (range_count_max == 1 || keys.types.empty()) return all;
+  if (keys.IsOneInteger()) {
+    return CutUniformly(context, session, keys.types[0].column, range_count_max);
+  }
+  TRY_ASSIGN(const std::vector<pipeline::KeyRange> ranges,
+             AskKeyRanges(context, session, keys, range_count_max, settings));
+  TableRanges cut;
+  for (const pipeline::KeyRange& range : ranges) {
+    cut.ranges.push_back({{}, reader::KeyedSpan{KeyColumnsOf(keys), SpanOf(range)}});
+  }
+  return cut;
+}
+
+Result<TableRanges> RangesByHand(RunContext& context, sqlserver::Session& session,
+                                 const std::string& option) {
+  TRY_ASSIGN(const TableKeys keys, AskTableKeys(context, session));
+  TRY_ASSIGN(const std::vector<pipeline::Chunk> chunks,
+             pipeline::ParseChunksOption(option, keys.names.size()));
+  TableRanges cut;
+  for (const pipeline::Chunk& chunk : chunks) {
+    if (keys.types.empty() && (chunk.range.lo || chunk.range.hi)) {
+      return Error(ErrorId::kOptionInvalid)
+          .With("option", "snapshotChunks")
+          .With("reason", "the table has no key whose bounds can be bound");
+    }
+    cut.ranges.push_back(
+        {{}, reader::KeyedSpan{KeyColumnsOf(keys), SpanOf(chunk.range)}, chunk.chunk});
+  }
+  return cut;
+}
+
+Result<cdc::Offset> StampOf(RunContext& context, sqlserver::Session& session,
+                            const std::optional<cdc::Lsn>& by_hand) {
+  if (by_hand) return AskOffset(session, context.source, *by_hand);
+  return AskStamp(context, session);
+}
+
+reader::SnapshotPlan PlanRead(const RunContext& context,
+                              const pipeline::SnapshotRun& run, const TableRanges& cut,
+                              const TableRange& range,
+                              const sqlserver::SourceSettings& settings) {
+  reader::SnapshotPlan plan;
+  plan.capture_instance = context.config.capture_instance;
+  plan.source_schema = context.source.instance.source_schema;
+  plan.source_table = context.source.instance.source_table;
+  plan.columns = context.source.columns.columns;
+  plan.command_id = context.config.include_command_id;
+  plan.key = cut.key;
+  plan.range = range.range;
+  plan.keyed = range.keyed;
+  if (range.chunk) {
+    plan.chunk =
+        reader::ChunkMark{static_cast<std::int32_t>(*range.chunk), run.stamp.lsn};
+  }
+  plan.stamp = run.stamp;
+  plan.settings = settings;
+  plan.limits = context.Limits(static_cast<std::int64_t>(cut.ranges.size()));
+  return plan;
+}
+
+}  // namespace
+
+Result<pipeline::SnapshotRun> TakeWholeSnapshot(RunContext& context,
+                                                WholeRequest request) {
+  const StreamConfig& config = context.config;
+  pipeline::SnapshotRun run = std::move(request.run);
+  run.target = config.target;
+  const sqlserver::SourceSettings settings{
+      config.lock_timeout_ms, config.isolation_level == IsolationLevel::kSnapshot};
+  TableRanges cut;
+  {
+    TRY_ASSIGN(const SessionPool::Lease session, context.pool.Acquire());
+    TRY_ASSIGN(run.stamp, StampOf(context, *session, request.stamp));
+    if (request.chunks.empty()) {
+      TRY_ASSIGN(cut, PlanRanges(context, *session, settings));
+    } else {
+      TRY_ASSIGN(cut, RangesByHand(context, *session, request.chunks));
+    }
+  }
+  run.written_at_us = context.clock.NowUtcUs();
+  if (request.writes_open_row) {
+    TRY(AppendFacts(context, {pipeline::SnapshotOpenFacts(run)}, std::nullopt));
+  }
+
+  const auto range_count = static_cast<std::int64_t>(cut.ranges.size());
+  context.observer.OnSnapshotStart(range_count);
+  ProgressSum progress(context.observer, context.clock, range_count);
+  run.started_at_us = context.clock.NowUtcUs();
+  const std::int64_t begin_ns = context.clock.MonotonicNs();
+  std::vector<std::unique_ptr<columns::BatchReader>> sources;
+  for (const TableRange& range : cut.ranges) {
+    sources.push_back(context.AsWritten(std::make_unique<reader::SnapshotReader>(
+        PlanRead(context, run, cut, range, settings), LendFrom(context.pool),
+        context.stop, [&progress](std::int64_t rows, std::int64_t bytes) {
+          progress.Add(rows, bytes);
+        })));
+  }
+  lake::AppendSpec spec;
+  spec.merge_schema = true;
+  const std::string metadata =
+      pipeline::SnapshotMetadata(config.capture_instance, run.stamp);
+  // Chunks by hand are no snapshot of the table.
+  if (request.chunks.empty()) {
+    spec.user_metadata = [&metadata] { return std::optional<std::string>(metadata); };
+  }
+  TRY_ASSIGN(const lake::AppendResult appended,
+             context.lake.Append(config.target_location, std::move(sources), spec));
+  run.rows = appended.row_count;
+  run.duration_ms = (context.clock.MonotonicNs() - begin_ns) / 1'000'000;
+  run.written_at_us = context.clock.NowUtcUs();
+  return run;
+}
+
+}  // namespace mssql_cdc::runtime
