@@ -146,6 +146,8 @@ STEPS = [
          counted(*EXISTING)),
     Step("python", "what of the Python package needs no extension",
          counted(ROOT / "tests/python/package_test.py")),
+    Step("takeover", "tables and checkpoints of the existing package, continued",
+         counted(ROOT / "tests/takeover/takeover.py", "--program", PROGRAM)),
     Step("faults", "what a user gets wrong, and secrets in outputs",
          counted(ROOT / "tests/faults/faults.py", "--program", PROGRAM)),
     Step("hostile", "servers that lie",

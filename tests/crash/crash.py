@@ -6,6 +6,7 @@ with the n-th write torn in half. After the stop the run is started again, plain
 with bronze, facts and checkpoint equal to the model.
 Part 2: a larger run, killed by SIGKILL at seeded moments.
 Part 3: a second process on a checkpoint in use is refused.
+Part 4: a chunked snapshot and its stream, `run` and `backfill` stopped in the same way.
 
 The source is one simulator; the model is the generator's own record (model.py). The last line is
 `N passed, N failed`; a failure prints the n or the seed, and the command that replays it alone.
@@ -29,7 +30,7 @@ sys.path.insert(0, os.fspath(HERE.parent / "harness"))
 
 import model  # noqa: E402
 import verify  # noqa: E402
-from pipeline import RECONFIGURE, Pipeline  # noqa: E402
+from pipeline import RECONFIGURE, RETRY, Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
 
 APP_ID = "items-v1"
@@ -215,6 +216,60 @@ def second_process(args, simulator: Simulator, work: pathlib.Path, tally: Tally)
     tally.case("a second process on one checkpoint is refused", "./dev crash", go)
 
 
+def every_operation_in_chunks(args, simulator: Simulator, shim: pathlib.Path, work: pathlib.Path,
+                              tally: Tally) -> None:
+    """Part 4: opening, planning, waves and completion."""
+    database = "in_chunks"
+    simulator.create(database, model.CREATE)
+    history = model.History(seed=4)
+    for statement in history.load(24):
+        simulator.run(statement)
+    simulator.enable("items")
+    commands = [("run", ())] + [("backfill", ("--chunk-rows", "5", "--target-wave-seconds", "0",
+                                              "--max-waves", "2"))] * 3
+
+    def one(number: int) -> tuple[bool, int]:
+        folder = work / f"c{number}"
+        pipeline = CrashPipeline(args.program, folder, simulator, database, snapshot="chunked",
+                                 numPartitions="2")
+        log = folder / "count"
+        shimmed = {"LD_PRELOAD": os.fspath(shim), "CRASH_SHIM_LOG": os.fspath(log)}
+        snapshot = dict(history.rows)
+        used, stopped = 0, False
+        for command, arguments in commands:
+            if not stopped:
+                code, output = pipeline.run(command, arguments,
+                                            CRASH_SHIM_AT=str(max(number - used, 0)), **shimmed)
+                stopped = code == 137
+                if not stopped:
+                    used += int(log.read_text())
+            if stopped:
+                code, output = pipeline.run(command, arguments)
+            if code not in (0, RETRY):
+                raise verify.Wrong(f"{command} ended with {code}:\n{output}")
+        if code != 0:
+            raise verify.Wrong(f"the snapshot is not done:\n{output}")
+        for _ in range(3):
+            simulator.run(history.transaction())
+        simulator.capture()
+        pipeline.finish()
+        verify.check_chunked(pipeline.bronze, pipeline.facts, snapshot, history.rows, APP_ID)
+        verify.check_checkpoint(pipeline.checkpoint)
+        shutil.rmtree(folder)
+        return stopped, used
+
+    total = one(10**9)[1]
+    begun = time.monotonic()
+    reached = 0
+    for number in range(1, total + 1, args.stride):
+        result: list[bool] = []
+        tally.case(f"in chunks, stopped at operation {number} of {total}", "./dev crash",
+                   lambda n=number: result.append(one(n)[0]))
+        reached += bool(result and result[0])
+    print(f"part 4: {total} operations, stride {args.stride}, {reached} stops reached, "
+          f"{time.monotonic() - begun:.0f} s", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -233,6 +288,7 @@ def main() -> int:
             if not args.only:
                 seeded_kills(args, simulator, work, tally)
                 second_process(args, simulator, work, tally)
+                every_operation_in_chunks(args, simulator, shim, work, tally)
         finally:
             simulator.stop()
     print(f"{tally.passed} passed, {tally.failed} failed")

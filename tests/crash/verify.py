@@ -87,6 +87,32 @@ def check_bronze(
     return counts
 
 
+def check_chunked(bronze: pathlib.Path, facts: pathlib.Path, snapshot: dict[int, model.Row],
+                  source: dict[int, model.Row], app_id: str) -> None:
+    """Every row of the snapshot once, in the chunk its facts say; the newest images are the source."""
+    _, rows = _table(bronze)
+    taken = [row for row in rows if row["_operation"] == 0]
+    _expect(sorted(row["id"] for row in taken) == sorted(snapshot),
+            f"{len(taken)} snapshot rows in bronze, {len(snapshot)} in the source")
+    _, told = _table(facts)
+    mine = [row for row in told if row["app_id"] == app_id and row["event"]]
+    for event in ("snapshot_open", "snapshot_plan", "bootstrap"):
+        count = sum(row["event"] == event for row in mine)
+        _expect(count == 1, f"{count} {event} rows")
+    chunks = {json.loads(row["detail"])["chunk"]: row["rows"] for row in mine
+              if row["event"] == "snapshot_chunk"}
+    counts = {chunk: sum(row["_chunk"] == chunk for row in taken) for chunk in chunks}
+    _expect(counts == chunks, f"facts say {chunks} rows by chunk, bronze has {counts}")
+    newest: dict[int, tuple] = {}
+    for row in rows:
+        order = (row["_start_lsn"], -1 if row["_command_id"] is None else row["_command_id"],
+                 row["_seqval"] or "", row["_operation"])
+        if row["id"] not in newest or newest[row["id"]][0] < order:
+            newest[row["id"]] = (order, row)
+    latest = {key: _row(row) for key, (_, row) in newest.items() if row["_operation"] != 1}
+    _expect(latest == source, "the newest images are not the source")
+
+
 def _check_history(table: deltalake.DeltaTable, counts: dict[int, int]) -> None:
     """Each batch was committed once, and says the number of rows it has."""
     said: dict[int, int] = {}

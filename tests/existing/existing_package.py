@@ -301,6 +301,124 @@ def taking_turns(tally: Tally, where: Where) -> None:
                 list(range(batches[0], batches[0] + len(batches))))
 
 
+# Who does what: opens the snapshot, plans it with wave 0, reads wave 1, reads the rest; o is
+# ours, p the package.
+TURNS = ("opop", "poop", "oppo", "ppoo", "oopp")
+
+
+def chunks_in_turns(tally: Tally, where: Where) -> None:
+    """One chunked snapshot, opened, planned and read by both in turns, while changes come; the
+    package's silver and its checks of the chunks are the judge."""
+    simulator = where.simulator
+    simulator.create("chunkturns", ORDERS, """CREATE TABLE dbo.lines (order_id int NOT NULL,
+line_no smallint NOT NULL, sku varchar(20) NULL, PRIMARY KEY (order_id, line_no))""")
+    for order in range(1, 60):
+        rows = ", ".join(f"({order}, {line}, 's{order}-{line}')" for line in range(order % 5 + 1))
+        simulator.run(f"INSERT dbo.lines (order_id, line_no, sku) VALUES {rows}")
+    fill_orders(simulator, 1, 300)
+    simulator.enable("orders")
+    simulator.enable("lines")
+    tables = {"dbo_orders": (COLUMNS, 40), "dbo_lines": (["order_id", "line_no", "sku"], 25)}
+    for number, turns in enumerate(TURNS):
+        capture_instance = list(tables)[number % 2]
+        columns, chunk_rows = tables[capture_instance]
+        chain = Chain(where, "chunkturns", capture_instance)
+        app_id = f"{capture_instance}-{turns}"
+        ours = Pipeline(where.program, where.folder / "chunkturns" / turns, simulator, "chunkturns",
+                        capture_instance, app_id, snapshot="chunked", numPartitions="2")
+        chain.bronze, chain.checkpoint, chain.facts = ours.bronze, ours.checkpoint, ours.facts
+        chain.silver, chain.control = ours.folder / "silver", ours.folder / "control"
+        one_wave = (("--max-waves", "1"), {"max_waves": 1})
+
+        def stream(who: str) -> None:
+            if who == "o":
+                must_run(ours)
+            else:
+                where.package.do("stream", options=chain.options, target=ours.bronze,
+                                 app_id=app_id, checkpoint=ours.checkpoint, facts=ours.facts,
+                                 bootstrap=True, snapshot="chunked")
+
+        stream(turns[0])
+        for who, (arguments, keywords) in zip(turns[1:], (one_wave, one_wave, ((), {}))):
+            if who == "o":
+                code, output = ours.run("backfill", ("--chunk-rows", str(chunk_rows),
+                                                     "--target-wave-seconds", "0", *arguments))
+                if code not in (0, 75):
+                    tally.equal(f"{turns}: our backfill", f"{code}: {output}", 0)
+            else:
+                where.package.do("backfill", options=chain.options, target=ours.bronze,
+                                 app_id=app_id, facts=ours.facts, chunk_rows=chunk_rows,
+                                 target_wave_seconds=0, **keywords)
+            simulator.run(f"UPDATE dbo.orders SET amount = amount + 1 WHERE id % 50 = {number}")
+            simulator.run(f"UPDATE dbo.lines SET sku = 'new' WHERE order_id = {10 + number}")
+            simulator.capture()
+            stream("o" if who == "p" else "p")
+        facts = deltalake.DeltaTable(os.fspath(ours.facts)).to_pyarrow_table().to_pylist()
+        for event in ("snapshot_open", "snapshot_plan", "bootstrap"):
+            tally.equal(f"{turns}: one {event}", sum(row["event"] == event for row in facts), 1)
+        chunks = [json.loads(row["detail"]) for row in facts if row["event"] == "snapshot_chunk"]
+        tally.equal(f"{turns}: chunks, each once", sorted(chunk["chunk"] for chunk in chunks),
+                    list(range(len(chunks))))
+        tally.equal(f"{turns}: several waves", len({chunk["wave"] for chunk in chunks}) > 2, True)
+        chain.apply()
+        compare_silver(tally, turns, chain, "chunkturns", capture_instance.replace("_", ".", 1),
+                       columns)
+        told = chain.reconcile()
+        tally.equal(f"{turns}: reconcile finds no difference", told["mismatch"], 0)
+        tally.equal(f"{turns}: nor in the chunks", told["failures"], {})
+
+
+def losses_in_turns(tally: Tally, where: Where) -> None:
+    """Losses that one recovers and the other goes on from, in both modes."""
+    simulator = where.simulator
+    simulator.create("losses", ORDERS)
+    fill_orders(simulator, 1, 60)
+    simulator.enable("orders")
+    for mode in ("full", "chunked"):
+        chain = Chain(where, "losses", "dbo_orders")
+        app_id = f"orders-{mode}"
+        more = {"bootstrap": True, "snapshot": mode, "on_data_loss": "resnapshot",
+                "resnapshot_interval_days": 0}
+        ours = Pipeline(where.program, where.folder / "losses" / mode, simulator, "losses",
+                        "dbo_orders", app_id, numPartitions="2", **more)
+        chain.silver, chain.control = ours.folder / "silver", ours.folder / "control"
+        chain.bronze, chain.facts = ours.bronze, ours.facts
+
+        def turn(who: str) -> None:
+            if who == "o":
+                must_run(ours)
+                if mode == "chunked":
+                    ours.run("backfill", ("--chunk-rows", "20"))
+                must_run(ours)
+                return
+            for _ in range(2):
+                where.package.do("stream", options=chain.options, target=ours.bronze,
+                                 app_id=app_id, checkpoint=ours.checkpoint, facts=ours.facts, **more)
+                if mode == "chunked":
+                    where.package.do("backfill", options=chain.options, target=ours.bronze,
+                                     app_id=app_id, facts=ours.facts, chunk_rows=20)
+
+        turn("o")
+        for number, who in enumerate("popo"):
+            simulator.run(f"UPDATE dbo.orders SET amount = {number} WHERE id < 5")
+            simulator.capture()
+            simulator.run(f"DELETE dbo.orders WHERE id = {40 + number}")
+            simulator.capture()
+            simulator.run("EXEC sim.cleanup @retention = 0")
+            simulator.run(f"UPDATE dbo.orders SET amount = {number} WHERE id = 7")
+            simulator.capture()
+            turn(who)
+            turn("o" if who == "p" else "p")
+        state = json.loads((ours.checkpoint / "_mssql_cdc_generation.json").read_text())
+        tally.equal(f"{mode}: generation", state["generation"], 4)
+        facts = deltalake.DeltaTable(os.fspath(ours.facts)).to_pyarrow_table().to_pylist()
+        tally.equal(f"{mode}: resnapshots", sorted(row["app_id"] for row in facts
+                                                   if row["event"] == "resnapshot"),
+                    [f"{app_id}.g{n}" for n in range(1, 5)])
+        chain.apply()
+        compare_silver(tally, f"losses, {mode}", chain, "losses", "dbo.orders", COLUMNS)
+
+
 def tables_read_by_spark(tally: Tally, where: Where) -> None:
     """Tables of every kind our lake writes, in Spark as delta-rs's query engine has them."""
     folder = where.folder / "tables"
@@ -323,7 +441,8 @@ def null_first(row: list[str | None]):
     return [(value is not None, value) for value in row]
 
 
-PARTS = [tables_read_by_spark, values_through_both, bootstrap_stream_silver, chunked_backfill, taking_turns]
+PARTS = [tables_read_by_spark, values_through_both, bootstrap_stream_silver, chunked_backfill, taking_turns,
+         chunks_in_turns, losses_in_turns]
 
 
 def main() -> int:

@@ -85,13 +85,13 @@ class Worker:
         return [read.columns, *([canonical_text(value) for value in row] for row in read.collect())]
 
     def backfill(self, options, target, app_id, facts, **more) -> dict:
-        """Waves until the chunked snapshot is done; the last status."""
+        """Waves until the chunked snapshot is done, or as many as are asked for; the last status."""
         import mssql_cdc
 
         while True:
             status = mssql_cdc.stream(self.spark, options).backfill(
                 target, app_id=app_id, facts_table=facts, **more)
-            if status["done"] or status["paused"]:
+            if status["done"] or status["paused"] or "max_waves" in more:
                 return status
 
     def apply(self, bronze, silver, control, facts, options, **more) -> dict:

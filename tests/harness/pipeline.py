@@ -55,9 +55,10 @@ password = {{ env = "PIPELINE_PASSWORD" }}
                       for key, value in stream.items() if value is not None)
         )
 
-    def start(self, command: str = "run", **environment: str) -> subprocess.Popen:
+    def start(self, command: str = "run", arguments: tuple[str, ...] = (),
+              **environment: str) -> subprocess.Popen:
         return subprocess.Popen(
-            [self.program, command, self.file],
+            [self.program, command, self.file, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -77,8 +78,9 @@ password = {{ env = "PIPELINE_PASSWORD" }}
         return Cost(time.monotonic() - begun, usage.ru_utime + usage.ru_stime,
                     usage.ru_maxrss / 1000)
 
-    def run(self, command: str = "run", **environment: str) -> tuple[int, str]:
+    def run(self, command: str = "run", arguments: tuple[str, ...] = (),
+            **environment: str) -> tuple[int, str]:
         """Exit code and output."""
-        process = self.start(command, **environment)
+        process = self.start(command, arguments, **environment)
         output, _ = process.communicate(timeout=300)
         return process.returncode, output
