@@ -196,6 +196,7 @@ def peers(words: list[str]) -> int:
 BENCHES = {
     "latency": latency,
     "read": script("bench/read.py"),
+    "serve": script("bench/serve.py"),
     "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),
     "spark": with_wheel("bench/spark.py", *dev_steps.SPARK),
     "catch_up": script("bench/catch_up.py", "--program", dev_steps.PROGRAM),
