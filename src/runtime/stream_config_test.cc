@@ -59,16 +59,18 @@ TEST(ParseStreamOptions, RefusesAValueByItsOptionsName) {
       {"maxCommitsPerBatch", "0"},
       {"failOnDataLoss", "ture"},
       {"backend", "fake"},
-      {"snapshotKeys", "[\"id\"]"},
+      {"snapshotKeys", "[]"},
       {"schemaChangePolicy", "ignore"},
       {"columns", "id INTEGRAL"},
       {"backend", "mssql-python"},
       {"backend", "arrow-odbc"},
       {"snapshotLsn", "0x1"},
       {"snapshotChunks", "[]"},
-      {"on_data_loss", "resnapshot"},
-      {"snapshot", "chunked"},
-      {"snapshot_on_switch", "true"},
+      {"on_data_loss", "ignore"},
+      {"resnapshot_interval_days", "-1"},
+      {"resnapshot_interval_days", "a week"},
+      {"snapshot", "partial"},
+      {"snapshot_on_switch", "ture"},
       {"retries", "-1"},
       {"startingLsn", "0xZZ"},
       {"isolationLevel", "readUncommitted"},
@@ -109,6 +111,14 @@ TEST(ParseStreamOptions, RefusesWhatDoesNotFitTogether) {
        "Target, target"},
       {With({{"pollFirstMs", "50"}, {"pollMaxMs", "10"}}), ErrorId::kOptionsClash,
        "options", "pollFirstMs, pollMaxMs"},
+      {With({{"snapshot", "chunked"}}), ErrorId::kOptionMissing, "needed_by",
+       "snapshot = chunked"},
+      {With({{"on_data_loss", "resnapshot"}, {"facts_table", ""}}),
+       ErrorId::kOptionMissing, "needed_by", "on_data_loss = resnapshot"},
+      {With({{"on_data_loss", "resnapshot"},
+             {"facts_table", "ops.facts"},
+             {"failOnDataLoss", "false"}}),
+       ErrorId::kOptionsClash, "options", "on_data_loss, failOnDataLoss"},
   };
   for (const auto& row : kRows) {
     SCOPED_TRACE(row.value);
@@ -117,6 +127,28 @@ TEST(ParseStreamOptions, RefusesWhatDoesNotFitTogether) {
     EXPECT_EQ(parsed.error().id(), row.error) << parsed.error().Text();
     EXPECT_EQ(parsed.error().Fact(row.fact), row.value) << parsed.error().Text();
   }
+}
+
+TEST(ParseStreamOptions, SnapshotsOfEveryKind) {
+  const Result<ParsedOptions> parsed =
+      ParseStreamOptions(With({{"facts_table", "ops.facts"},
+                               {"on_data_loss", " Resnapshot "},
+                               {"resnapshot_interval_days", "0.5"},
+                               {"snapshot_on_switch", "yes"},
+                               {"snapshot", "Chunked"},
+                               {"snapshotKeys", "[\"created_at\"]"}}),
+                         kCatalog);
+  ASSERT_TRUE(parsed.ok()) << parsed.error().Text();
+  const StreamConfig& config = parsed.value().config;
+  EXPECT_EQ(config.on_data_loss, OnDataLoss::kResnapshot);
+  EXPECT_EQ(config.resnapshot_interval_days, 0.5);
+  EXPECT_TRUE(config.snapshot_on_switch);
+  EXPECT_EQ(config.snapshot, pipeline::SnapshotMode::kChunked);
+  EXPECT_EQ(config.snapshot_keys, std::vector<std::string>{"created_at"});
+  const Result<ParsedOptions> by_hand =
+      ParseStreamOptions(With({{"snapshotLsn", "0x1"}, {"snapshotChunks", "[]"}}),
+                         kCatalog, OptionUse::kSnapshotByHand);
+  EXPECT_TRUE(by_hand.ok());
 }
 
 // Every parameter of the option table is known, and its default is what leaving it out
