@@ -66,28 +66,31 @@ TEST_F(SourceTest, B30EqualRowsOfATableWithoutKeyStayTwo) {
 }
 
 TEST_F(SourceTest, StartingLsnDecidesWhereANewCheckpointStarts) {
-  Commit("INSERT dbo.t VALUES (2, N'b')");
-  const std::string first = source_->engine().MaxLsn("life").value()->Hex();
-  Commit("INSERT dbo.t VALUES (3, N'c')");
   const struct {
     std::string start;
     Lines rows;
-    Lines later;
+    Lines later;  // After one more commit and run.
   } kRows[] = {
-      {"earliest", {"2 2 b", "2 3 c"}, {"2 2 b", "2 3 c"}},
-      {"latest", {}, {}},
-      {first, {"2 3 c"}, {"2 3 c"}},
-      {"0x00FF", {}, {}},  // Below what is held: the gap is reported, see below.
+      {"earliest", {"2 2 b", "2 3 c"}, {"2 2 b", "2 3 c", "2 4 d"}},
+      {"latest", {}, {"2 4 d"}},
+      {"the first commit", {"2 3 c"}, {"2 3 c", "2 4 d"}},
+      {"0x00FF", {}, {}},  // Below what is held: the gap is reported.
       {"0x7FFF0000000000000000", {}, {}},
   };
   for (const auto& row : kRows) {
     SCOPED_TRACE(row.start);
-    lake_ = std::make_unique<lake::MemoryLake>();
-    std::filesystem::remove_all(config_.checkpoint);
-    config_.starting_lsn = row.start;
-    const Status status = Run();
-    EXPECT_EQ(status.ok(), row.start != "0x00FF");
+    Fresh();
+    Commit("INSERT dbo.t VALUES (2, N'b')");
+    const std::string first = source_->engine().MaxLsn("life").value()->Hex();
+    Commit("INSERT dbo.t VALUES (3, N'c')");
+    config_.starting_lsn = row.start == "the first commit" ? first : row.start;
+    const bool is_lost = row.start == "0x00FF";
+    if (is_lost) RunInto(ErrorId::kDataLoss);
+    if (!is_lost) RunWell();
     EXPECT_EQ(Rows(), row.rows);
+    Commit("INSERT dbo.t VALUES (4, N'd')");
+    EXPECT_EQ(Run().ok(), !is_lost);
+    EXPECT_EQ(Rows(), row.later);
   }
 }
 
@@ -302,6 +305,30 @@ TEST_F(SourceTest, B21ACaptureThatStoppedIsNotTakenForIdleness) {
       EXPECT_TRUE(Warned(row.said)) << warnings_.texts[0];
     }
   }
+}
+
+TEST_F(SourceTest, ACaptureThatWritesAgainIsSaid) {
+  RunWell();
+  class Observer final : public runtime::StreamObserver {
+   public:
+    std::function<void(int)> at_idle;
+    int count = 0;
+    Lines texts;
+    void OnIdle(const runtime::IdleSummary&) override { at_idle(++count); }
+    void OnWarning(const std::string& text) override { texts.push_back(text); }
+  } observer;
+  source_->observer = &observer;
+  config_.trigger.kind = runtime::Trigger::Kind::kContinuous;
+  observer.at_idle = [&](int count) {
+    if (count == 1) source_->engine().AdvanceClock(20 * 60'000);
+    if (count == 2) Commit("INSERT dbo.t VALUES (2, N'b')");
+    if (count == 3) Sql("EXEC sys.sp_cdc_disable_db");  // Ends the run.
+  };
+  EXPECT_EQ(Run().error().id(), ErrorId::kCdcNotEnabled);
+  ASSERT_EQ(observer.texts.size(), 2u);
+  EXPECT_TRUE(observer.texts[0].starts_with("the capture job has written nothing"));
+  EXPECT_EQ(observer.texts[1], "the capture job writes again");
+  EXPECT_EQ(Rows(), (Lines{"2 2 b"}));
 }
 
 // Round trips, retries, settings.

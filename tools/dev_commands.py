@@ -177,12 +177,17 @@ def crash(words: list[str]) -> int:
     return attempt(work)
 
 
-def latency(words: list[str]) -> int:
-    def work() -> int:
-        dev_build.build("build", "release")
-        return dev_run.show([dev_paths.program("bench/latency_bench"), *words])
+def bench_program(name: str):
+    """A bench that is a program of its own."""
 
-    return attempt(work)
+    def run(words: list[str]) -> int:
+        def work() -> int:
+            dev_build.build("build", "release")
+            return dev_run.show([dev_paths.program(f"bench/{name}"), *words])
+
+        return attempt(work)
+
+    return run
 
 
 def peers(words: list[str]) -> int:
@@ -194,7 +199,8 @@ def peers(words: list[str]) -> int:
 
 
 BENCHES = {
-    "latency": latency,
+    "latency": bench_program("latency_bench"),
+    "idle": script("bench/idle.py", "--program", dev_steps.PROGRAM),
     "read": script("bench/read.py"),
     "serve": script("bench/serve.py"),
     "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),

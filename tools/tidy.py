@@ -13,6 +13,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import tidy_documents
+import tidy_options
 import tidy_ratchets
 import tidy_readers
 import tidy_rooms
@@ -24,6 +25,7 @@ CHECKS = [
     *tidy_rooms.CHECKS,
     *tidy_text.CHECKS,
     *tidy_documents.CHECKS,
+    *tidy_options.CHECKS,
     *tidy_readers.CHECKS,
     *tidy_ratchets.CHECKS,
 ]

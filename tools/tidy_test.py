@@ -8,6 +8,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import tidy
 import tidy_documents
+import tidy_options
 import tidy_ratchets
 import tidy_readers
 import tidy_rooms
@@ -73,6 +74,11 @@ CASES = [
      {"docs/options.md": "| `retries` | 3 | an integer from 0 | how often |\n"}, {}),
     ("an option row that the check cannot read", tidy_documents.check_options_document,
      {"src/cdc/option_table.h": 'OptionRow{"a", kGroup, "1"}'}, {}),
+    ("an option that no test shows the effect of", tidy_options.check_option_effects,
+     {"src/cdc/option_table.h": OPTION_ROW},
+     {"src/cdc/option_table.h": OPTION_ROW, tidy_options.EFFECTS: '      {"retries", "0", "2"},\n'}),
+    ("an effect of no option", tidy_options.check_option_effects,
+     {tidy_options.EFFECTS: '      {"retrys", "0", "2"},\n'}, {}),
     ("a report without a row", tidy_readers.check_readers,
      {tidy_readers.DOCUMENT: readers_document("y")[tidy_readers.DOCUMENT]
       .replace("| B99 | x | y |\n", "")}, readers_document("y")),

@@ -117,6 +117,15 @@ std::uint32_t LowerOf(std::uint32_t code_point) {
   return static_cast<std::uint32_t>(static_cast<std::int32_t>(code_point) + run->delta);
 }
 
+// How many bytes the character takes that begins with `byte`; 1 for none that can.
+std::size_t LengthOf(unsigned char byte) {
+  if (byte >= 0xF0 && byte < 0xF8) return 4;
+  if (byte >= 0xE0) return byte < 0xF0 ? 3 : 1;
+  return byte >= 0xC0 ? 2 : 1;
+}
+
+}  // namespace
+
 void AppendUtf8(std::uint32_t code_point, std::string& text) {
   const auto tail = [&](int shift) {
     text += static_cast<char>(0x80 | (code_point >> shift & 0x3F));
@@ -137,15 +146,6 @@ void AppendUtf8(std::uint32_t code_point, std::string& text) {
     tail(0);
   }
 }
-
-// How many bytes the character takes that begins with `byte`; 1 for none that can.
-std::size_t LengthOf(unsigned char byte) {
-  if (byte >= 0xF0 && byte < 0xF8) return 4;
-  if (byte >= 0xE0) return byte < 0xF0 ? 3 : 1;
-  return byte >= 0xC0 ? 2 : 1;
-}
-
-}  // namespace
 
 std::string LowerCase(std::string_view utf8) {
   std::string text;

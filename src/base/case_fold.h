@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,5 +15,7 @@ namespace mssql_cdc {
 // Every letter as its simple lower case; bytes that are no UTF-8 stay.
 std::string LowerCase(std::string_view utf8);
 bool EqualsIgnoringCase(std::string_view a, std::string_view b);
+
+void AppendUtf8(std::uint32_t code_point, std::string& text);
 
 }  // namespace mssql_cdc

@@ -7,8 +7,10 @@
 #include <utility>
 
 #include "base/case_fold.h"
+#include "base/near_names.h"
 #include "base/text.h"
 #include "cdc/cells.h"
+#include "cdc/find_name.h"
 
 namespace mssql_cdc::cdc {
 namespace {
@@ -28,21 +30,16 @@ Result<std::string> NeededText(const RowView& row, std::string_view column) {
 std::vector<std::string> NearestNames(const std::vector<CaptureInstance>& instances,
                                       std::string_view name) {
   const std::string wanted = LowerCase(name);
-  const std::size_t distance_max = std::max<std::size_t>(2, wanted.size() / 3);
-  std::vector<std::pair<std::size_t, std::string>> ranked;
+  NearNames names(name);
   for (const CaptureInstance& instance : instances) {
     const std::string candidate = LowerCase(instance.name);
-    std::size_t distance = EditDistance(candidate, wanted);
-    if (candidate.starts_with(wanted) || wanted.starts_with(candidate + "_"))
-      distance = 0;
-    if (distance <= distance_max) ranked.emplace_back(distance, instance.name);
+    if (candidate.starts_with(wanted) || wanted.starts_with(candidate + "_")) {
+      names.Take(instance.name);
+    } else {
+      names.Offer(instance.name);
+    }
   }
-  std::sort(ranked.begin(), ranked.end());
-  std::vector<std::string> names;
-  for (const auto& [distance, candidate] : ranked) {
-    if (names.size() < 3) names.push_back(candidate);
-  }
-  return names;
+  return names.Best(3);
 }
 
 }  // namespace
@@ -213,6 +210,11 @@ Result<InstanceFamily> ResolveFamily(const std::vector<CaptureInstance>& instanc
                       instance.start_lsn.value_or(Lsn{}));
   });
   return family;
+}
+
+const CaptureInstance& InstanceFamily::Meant(std::string_view name) const {
+  const auto found = FindName(instances, name, &CaptureInstance::name);
+  return found == instances.end() ? newest() : *found;
 }
 
 std::vector<ReadPiece> CutAtInstances(const std::vector<CaptureInstance>& instances,

@@ -68,6 +68,8 @@ struct InstanceFamily {
 
   const CaptureInstance& oldest() const { return instances.front(); }
   const CaptureInstance& newest() const { return instances.back(); }
+  // The one called `name`, exactly or ignoring case, or the newest if none is.
+  const CaptureInstance& Meant(std::string_view name) const;
 };
 
 // The instances of the table that `name` means: that of the instance with the exact

@@ -86,6 +86,16 @@ TEST(ResolveFamily, OneFirstLsnIsOrderedByCreation) {
 
 // Every window over every pair of first LSNs: each LSN of it is in exactly one piece,
 // and that piece is the newer instance's from its first LSN on.
+TEST(InstanceFamily, TheExactNameIsMeantBeforeOneInAnotherCase) {
+  const InstanceFamily family{{Instance("t", "Orders", 1), Instance("t", "orders", 2),
+                               Instance("t", "newest", 3)},
+                              false};
+  EXPECT_EQ(family.Meant("orders").name, "orders");
+  EXPECT_EQ(family.Meant("Orders").name, "Orders");
+  EXPECT_EQ(family.Meant("ORDERS").name, "Orders");
+  EXPECT_EQ(family.Meant("gone").name, "newest");
+}
+
 TEST(CutAtInstances, EachCommitIsReadOnceAndFromTheNewestThatHoldsIt) {
   int two_piece_count = 0;
   for (std::uint8_t v1 = 0; v1 < 8; ++v1) {

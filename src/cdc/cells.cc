@@ -1,40 +1,19 @@
 #include "cdc/cells.h"
 
-#include <cstring>
 #include <span>
 
 #include "base/text.h"
+#include "columns/cell_access.h"
 
 namespace mssql_cdc::cdc {
 namespace {
 
 using columns::Kind;
 
-bool IsNull(const columns::Column& column, std::int64_t row) {
-  if (column.null_count == 0) return false;
-  const auto index = static_cast<std::size_t>(row);
-  return (column.validity.data()[index / 8] >> (index % 8) & 1) == 0;
-}
-
 Error WrongKind(const columns::Column& column) {
   return Error(ErrorId::kTdsMalformed)
       .With("reason", "an answer has a column of another type than expected")
       .With("type", columns::DeltaTypeName(column.type));
-}
-
-template <typename T>
-T Load(const columns::Column& column, std::int64_t row) {
-  T value;
-  std::memcpy(&value, column.values.data() + static_cast<std::size_t>(row) * sizeof(T),
-              sizeof(T));
-  return value;
-}
-
-std::string_view Bytes(const columns::Column& column, std::int64_t row) {
-  std::int32_t bounds[2];
-  std::memcpy(bounds, column.offsets.data() + static_cast<std::size_t>(row) * 4, 8);
-  return {reinterpret_cast<const char*>(column.values.data()) + bounds[0],
-          static_cast<std::size_t>(bounds[1] - bounds[0])};
 }
 
 }  // namespace
@@ -51,30 +30,37 @@ Result<std::size_t> ColumnIndex(const columns::Schema& schema, std::string_view 
 Result<std::optional<std::string_view>> TextCell(const columns::Column& column,
                                                  std::int64_t row) {
   if (column.type.kind != Kind::kUtf8) return WrongKind(column);
-  if (IsNull(column, row)) return std::optional<std::string_view>();
-  return std::optional<std::string_view>(Bytes(column, row));
+  const auto at = static_cast<std::size_t>(row);
+  if (columns::IsNull(column, at)) return std::optional<std::string_view>();
+  return std::optional<std::string_view>(columns::BytesAt(column, at));
 }
 
 Result<std::optional<std::int64_t>> IntegerCell(const columns::Column& column,
                                                 std::int64_t row) {
+  const auto at = static_cast<std::size_t>(row);
   std::optional<std::int64_t> value;
   switch (column.type.kind) {
-    case Kind::kBool: {
-      const auto index = static_cast<std::size_t>(row);
-      if (!IsNull(column, row))
-        value = column.values.data()[index / 8] >> (index % 8) & 1;
+    case Kind::kBool:
+      if (!columns::IsNull(column, at)) {
+        value = columns::BitAt(column.values.data(), at) ? 1 : 0;
+      }
       return value;
-    }
     case Kind::kInt16:
-      if (!IsNull(column, row)) value = Load<std::int16_t>(column, row);
+      if (!columns::IsNull(column, at)) {
+        value = columns::ValueAt<std::int16_t>(column, at);
+      }
       return value;
     case Kind::kInt32:
-      if (!IsNull(column, row)) value = Load<std::int32_t>(column, row);
+      if (!columns::IsNull(column, at)) {
+        value = columns::ValueAt<std::int32_t>(column, at);
+      }
       return value;
     case Kind::kInt64:
     case Kind::kTimestampNtz:
     case Kind::kTimestampUtc:
-      if (!IsNull(column, row)) value = Load<std::int64_t>(column, row);
+      if (!columns::IsNull(column, at)) {
+        value = columns::ValueAt<std::int64_t>(column, at);
+      }
       return value;
     case Kind::kFloat32:
     case Kind::kFloat64:
@@ -89,8 +75,9 @@ Result<std::optional<std::int64_t>> IntegerCell(const columns::Column& column,
 
 Result<std::optional<Lsn>> LsnCell(const columns::Column& column, std::int64_t row) {
   if (column.type.kind != Kind::kBinary) return WrongKind(column);
-  if (IsNull(column, row)) return std::optional<Lsn>();
-  const std::string_view bytes = Bytes(column, row);
+  const auto at = static_cast<std::size_t>(row);
+  if (columns::IsNull(column, at)) return std::optional<Lsn>();
+  const std::string_view bytes = columns::BytesAt(column, at);
   TRY_ASSIGN(const Lsn lsn,
              Lsn::FromBytes(std::span(
                  reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size())));

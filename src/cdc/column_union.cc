@@ -3,20 +3,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/case_fold.h"
+#include "cdc/find_name.h"
 #include "cdc/type_fit.h"
 
 namespace mssql_cdc::cdc {
 namespace {
-
-template <typename Columns, typename NameOf>
-auto FindName(Columns& columns, const std::string& name, NameOf name_of) {
-  auto found = std::ranges::find(columns, name, name_of);
-  if (found != columns.end()) return found;
-  const std::string lower = LowerCase(name);
-  return std::ranges::find_if(
-      columns, [&](const auto& column) { return LowerCase(name_of(column)) == lower; });
-}
 
 // Puts the columns of a newer instance to those of the older ones.
 Status Add(const CaptureInstance& instance, ColumnPlan newer, ColumnPlan& all) {
@@ -83,9 +74,7 @@ std::vector<ColumnRead> PlanColumnReads(const std::vector<columns::Field>& field
                                         const std::vector<CapturedColumn>& captured) {
   std::vector<ColumnRead> reads;
   for (const columns::Field& field : fields) {
-    const auto found = FindName(
-        captured, field.name,
-        [](const CapturedColumn& column) -> const std::string& { return column.name; });
+    const auto found = FindName(captured, field.name, &CapturedColumn::name);
     if (found == captured.end()) {
       reads.emplace_back();
       continue;

@@ -5,7 +5,9 @@
 #include <optional>
 
 #include "base/case_fold.h"
+#include "base/near_names.h"
 #include "base/text.h"
+#include "cdc/find_name.h"
 #include "columns/cast.h"
 
 namespace mssql_cdc::cdc {
@@ -17,33 +19,17 @@ Error Invalid(const std::string& column) {
       .With("column", column);
 }
 
-// The exact name before one in another case.
-template <typename Names, typename NameOf>
-auto Find(const Names& names, const std::string& wanted, NameOf name_of) {
-  auto found = std::ranges::find(names, wanted, name_of);
-  if (found != names.end()) return found;
-  return std::ranges::find_if(names, [&](const auto& each) {
-    return EqualsIgnoringCase(std::invoke(name_of, each), wanted);
-  });
-}
-
 Error NotCaptured(const std::string& column,
                   const std::vector<InstanceColumns>& instances) {
   std::string names;
-  std::string nearest;
-  std::size_t nearest_distance = std::max<std::size_t>(2, column.size() / 3) + 1;
+  NearNames near(column);
   for (const InstanceColumns& each : instances) {
     names += (names.empty() ? "" : ", ") + each.instance.name;
-    for (const CapturedColumn& captured : each.captured) {
-      const std::size_t distance =
-          EditDistance(LowerAscii(captured.name), LowerAscii(column));
-      if (distance >= nearest_distance) continue;
-      nearest_distance = distance;
-      nearest = captured.name;
-    }
+    for (const CapturedColumn& captured : each.captured) near.Offer(captured.name);
   }
   Error error = Invalid(column).With("reason", "it is not captured");
   error.Add("capture_instances", std::move(names));
+  std::string nearest = near.Nearest();
   if (!nearest.empty()) error.Add("nearest", std::move(nearest));
   return error;
 }
@@ -65,7 +51,7 @@ Status CheckCast(const columns::Field& declared, const columns::Type& from) {
 const CapturedColumn* Newest(const std::string& name,
                              const std::vector<InstanceColumns>& instances) {
   for (auto each = instances.rbegin(); each != instances.rend(); ++each) {
-    const auto found = Find(each->captured, name, &CapturedColumn::name);
+    const auto found = FindName(each->captured, name, &CapturedColumn::name);
     if (found != each->captured.end()) return &*found;
   }
   return nullptr;
@@ -74,7 +60,7 @@ const CapturedColumn* Newest(const std::string& name,
 bool IsComputed(const std::string& name,
                 const std::vector<InstanceColumns>& instances) {
   return std::ranges::any_of(instances, [&](const InstanceColumns& each) {
-    return Find(each.computed, name, std::identity{}) != each.computed.end();
+    return FindName(each.computed, name, std::identity{}) != each.computed.end();
   });
 }
 

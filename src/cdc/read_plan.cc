@@ -170,7 +170,7 @@ void NoteSwitches(const ReadFacts& facts, const std::vector<ReadPiece>& pieces,
   }
 }
 
-// Why changes above `after` are not in `instance` any more.
+// Why `instance` lacks changes that its window should hold.
 std::string CauseOf(const ReadFacts& facts, const CaptureInstance& instance,
                     bool is_oldest) {
   std::vector<std::string> gone;
@@ -201,6 +201,7 @@ std::string CauseOf(const ReadFacts& facts, const CaptureInstance& instance,
   return "purged by CDC cleanup";
 }
 
+// As the existing package writes it: `to` is the first LSN that is still there.
 std::string SkipDetail(const Lsn& from, const Lsn& to, bool is_certain) {
   return R"({"from": ")" + from.Text() + R"(", "to": ")" + to.Text() +
          R"(", "certain": )" + (is_certain ? "true" : "false");
@@ -234,10 +235,12 @@ Status Guard(const ReadFacts& facts, const std::vector<ReadPiece>& pieces,
       event.detail = SkipDetail(first_unread, *instance.start_lsn, true) + "}";
       event.lost_from_us = facts.after_commit_us;
       plan.events.push_back(std::move(event));
-      plan.warnings.push_back("changes from " + first_unread.Text() + " to " +
-                              instance.start_lsn->Text() + " of capture instance " +
-                              instance.name + " are skipped: " + cause);
-      piece.window.after = instance.start_lsn->Previous().value_or(Lsn{});
+      const Lsn last_lost = instance.start_lsn->Previous().value_or(Lsn{});
+      plan.warnings.push_back("changes from " + first_unread.Text() + " through " +
+                              std::min(last_lost, piece.window.through).Text() +
+                              " of capture instance " + instance.name +
+                              " are skipped: " + cause);
+      piece.window.after = last_lost;
       if (piece.window.through <= piece.window.after) continue;
     }
     if (!from.is_checked) TRY(CheckSwitch(facts, from, plan));

@@ -149,6 +149,25 @@ TEST(PlanReads, WhatIsReadAndWhatIsTold) {
   }
 }
 
+TEST(PlanReads, ASkipNamesTheLastChangeThatIsLost) {
+  const struct {
+    std::uint8_t first_readable;
+    const char* said;
+  } kRows[] = {
+      {8, "changes from 0x00000001000000020006 through 0x00000001000000020007"},
+      {30, "changes from 0x00000001000000020006 through 0x00000001000000020009"}};
+  for (const auto& row : kRows) {
+    ReadFacts facts = OneInstance();
+    facts.fail_on_data_loss = false;
+    facts.instances[0].columns.instance.start_lsn = L(row.first_readable);
+    const Result<ReadPlan> plan = PlanReads(facts);
+    ASSERT_TRUE(plan.ok());
+    ASSERT_EQ(plan.value().warnings.size(), 1u);
+    EXPECT_TRUE(plan.value().warnings[0].starts_with(row.said))
+        << plan.value().warnings[0];
+  }
+}
+
 const auto kAlter = [](const char* type) {
   return [type](ReadFacts& facts) {
     facts.instances[0].ddl = {{L(6), "ALTER TABLE t"}};

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/case_fold.h"
 #include "base/text.h"
 #include "cdc/type_map.h"
 
@@ -49,7 +50,7 @@ class Parser {
     while (true) {
       TRY_ASSIGN(Field field, Column());
       for (const Field& known : fields) {
-        if (EqualsIgnoringAsciiCase(known.name, field.name)) {
+        if (EqualsIgnoringCase(known.name, field.name)) {
           return Wrong("a name is there twice", field.name);
         }
       }

@@ -58,6 +58,7 @@ TEST(SparkDdl, EachMistakeIsNamed) {
       {"a DECIMAL(5,6)", "a decimal is"},
       {"a DECIMAL(5,", "a decimal is"},
       {"a INT, A STRING", "twice"},
+      {"Ä INT, ä STRING", "twice"},
       {"_Batch_Id INT", "of its own"},
       {"a.b INT", "a type is"},
   };

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "base/case_fold.h"
 #include "base/text.h"
 #include "cdc/spark_ddl.h"
 
@@ -70,16 +71,13 @@ Error NotReadable(const CaptureInstance& instance, const std::string& column) {
 }
 
 // Option columns with all that can be read: what to set when something cannot.
-std::string ReadableDdl(const std::vector<CapturedColumn>& captured,
-                        const std::vector<SourceColumn>& source) {
+std::string ReadableDdl(const std::vector<CapturedColumn>& captured) {
   std::vector<columns::Field> fields;
   for (const CapturedColumn& column : captured) {
-    const SourceColumn* live = FindById(source, column.column_id);
-    if (live != nullptr && live->is_computed) continue;
     const std::optional<Type> type = MapType(column);
     const bool is_twice =
         std::any_of(fields.begin(), fields.end(), [&](const columns::Field& known) {
-          return EqualsIgnoringAsciiCase(known.name, column.name);
+          return EqualsIgnoringCase(known.name, column.name);
         });
     if (!type || is_twice || IsReservedName(column.name)) continue;
     fields.push_back({column.name, *type});
@@ -113,6 +111,23 @@ bool IsReservedName(std::string_view name) {
                      });
 }
 
+Status CheckCapturedNames(const CaptureInstance& instance,
+                          const std::vector<CapturedColumn>& captured) {
+  constexpr std::string_view kOwn[] = {"__$start_lsn",   "__$end_lsn",
+                                       "__$seqval",      "__$operation",
+                                       "__$update_mask", "__$command_id"};
+  for (const CapturedColumn& column : captured) {
+    for (const std::string_view own : kOwn) {
+      if (!EqualsIgnoringAsciiCase(own, column.name)) continue;
+      return NotReadable(instance, column.name)
+          .With("reserved",
+                "the change table has a column of its own of this name: "
+                "rename the table's, and capture it anew");
+    }
+  }
+  return Unit{};
+}
+
 Result<ColumnPlan> PlanColumns(const CaptureInstance& instance,
                                const std::vector<CapturedColumn>& captured,
                                const std::vector<SourceColumn>& source) {
@@ -121,14 +136,9 @@ Result<ColumnPlan> PlanColumns(const CaptureInstance& instance,
                           std::string value) {
     return NotReadable(instance, column.name)
         .With(fact, std::move(value))
-        .With("set_columns", ReadableDdl(captured, source));
+        .With("set_columns", ReadableDdl(captured));
   };
   for (const CapturedColumn& column : captured) {
-    const SourceColumn* live = FindById(source, column.column_id);
-    if (live != nullptr && live->is_computed) {
-      plan.computed.push_back(column.name);
-      continue;
-    }
     if (IsReservedName(column.name)) {
       return refuse(column, "reserved",
                     "the target has a column of its own of this name");
@@ -136,14 +146,15 @@ Result<ColumnPlan> PlanColumns(const CaptureInstance& instance,
     const std::optional<Type> type = MapType(column);
     if (!type) return refuse(column, "type", column.type_name);
     for (const ReadColumn& known : plan.columns) {
-      if (EqualsIgnoringAsciiCase(known.field.name, column.name)) {
+      if (EqualsIgnoringCase(known.field.name, column.name)) {
         return refuse(column, "reason",
                       "Delta tells columns apart by more than case, and there is " +
                           known.field.name);
       }
     }
+    const SourceColumn* live = FindById(source, column.column_id);
     const bool in_source =
-        live != nullptr && EqualsIgnoringAsciiCase(live->name, column.name);
+        live != nullptr && EqualsIgnoringCase(live->name, column.name);
     plan.columns.push_back({{column.name, *type, true, ""}, in_source});
   }
   if (plan.columns.empty()) {

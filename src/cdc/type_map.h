@@ -20,6 +20,12 @@ std::optional<columns::Type> MapType(const CapturedColumn& column);
 // Names that the target gives to its own columns.
 bool IsReservedName(std::string_view name);
 
+// Whether the change table can tell captured columns from its own, __$start_lsn and the
+// like. SQL Server captures no table that has one of these names (documentation of
+// sys.sp_cdc_enable_table). Errors: ColumnNotReadable (facts column, reserved).
+Status CheckCapturedNames(const CaptureInstance& instance,
+                          const std::vector<CapturedColumn>& captured);
+
 // A captured column that is read.
 struct ReadColumn {
   columns::Field field;
@@ -33,10 +39,11 @@ struct ColumnPlan {
   std::vector<std::string> computed;  // Left out: CDC stores NULL for them.
 };
 
-// What to read of `captured`. Errors: ColumnNotReadable for a column without a type
-// (facts column, type), with a reserved name (facts column, reserved) or with the name
-// of another in another case (facts column, reason), each with fact set_columns, the
-// option columns that reads the others; and for an instance without columns.
+// What to read of `captured`, which has no computed columns. Errors: ColumnNotReadable
+// for a column without a type (facts column, type), with a reserved name (facts column,
+// reserved) or with the name of another in another case (facts column, reason), each
+// with fact set_columns, the option columns that reads the others; and for an instance
+// without columns.
 Result<ColumnPlan> PlanColumns(const CaptureInstance& instance,
                                const std::vector<CapturedColumn>& captured,
                                const std::vector<SourceColumn>& source);

@@ -12,23 +12,11 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include "base/near_names.h"
 #include "base/text.h"
 
 namespace mssql_cdc::cli {
 namespace {
-
-std::string Nearest(std::string_view name, const auto& candidates) {
-  std::string best;
-  std::size_t best_distance = 4;
-  for (const auto& candidate : candidates) {
-    const std::size_t distance = EditDistance(LowerAscii(name), LowerAscii(candidate));
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
 
 class Parser {
  public:
@@ -73,7 +61,9 @@ class Parser {
     for (const auto& [key, node] : root) {
       const bool is_stream = key.str() == "stream";
       if (key.str() != "source" && key.str() != "catalog" && !is_stream) {
-        const std::string nearest = Nearest(key.str(), kSections);
+        NearNames names(key.str());
+        for (const std::string_view section : kSections) names.Offer(section);
+        const std::string nearest = names.Nearest();
         return Error(ErrorId::kOptionUnknown)
             .With("file", file_name_)
             .With("line", std::to_string(node.source().begin.line))

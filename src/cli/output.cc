@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/text.h"
 
@@ -64,7 +66,9 @@ void Output::Line(std::FILE* to, const std::string& line) {
   const std::lock_guard lock(mutex_);
   std::fwrite(line.data(), 1, line.size(), to);
   std::fputc('\n', to);
-  std::fflush(to);
+  errno = 0;
+  if (std::fflush(to) == 0 || errno != EPIPE || !closed_pipe_) return;
+  std::exchange(closed_pipe_, nullptr)();
 }
 
 void Output::Event(std::string_view stream, std::string_view event,

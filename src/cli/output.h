@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -43,12 +44,17 @@ class Output {
 
   LogForm form() const { return form_; }
 
+  // Calls `tell` once when a line cannot be written since the reader is gone. Requires
+  // that SIGPIPE is ignored. Before the first line from another thread.
+  void AtClosedPipe(std::function<void()> tell) { closed_pipe_ = std::move(tell); }
+
  private:
   void Line(std::FILE* to, const std::string& line);
 
   LogForm form_;
   Clock& clock_;
   std::mutex mutex_;
+  std::function<void()> closed_pipe_;
 };
 
 // 1234567 as "1,234,567".

@@ -1,7 +1,9 @@
 #include "cli/pipeline.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -9,6 +11,7 @@
 #include "base/clock.h"
 #include "cli/prepare.h"
 #include "cli/progress.h"
+#include "cli/shared_servers.h"
 #include "cli/silver.h"
 #include "cli/stop_signals.h"
 #include "lake/delta_lake.h"
@@ -23,7 +26,7 @@ namespace {
 
 // One stream with everything it borrows, in the order that destruction needs.
 struct Running {
-  std::unique_ptr<runtime::ServerSessions> sessions;
+  std::unique_ptr<runtime::SessionSource> sessions;
   std::unique_ptr<Progress> progress;
   std::unique_ptr<SilverProgress> silver;
   std::unique_ptr<runtime::SilverKeeper> keeper;
@@ -39,12 +42,12 @@ struct Borrowed {
   net::Dialer& dialer;
   lake::Lake& lake;
   lake::Lake& lake_of_silver;
+  SharedServers* servers;  // Absent of a stream that is alone.
 };
 
 Status OpenStream(const Prepared& from, const Borrowed& shared, std::uint64_t seed,
                   Running& to) {
-  to.sessions = std::make_unique<runtime::ServerSessions>(
-      from.connect.options, shared.dialer, shared.clock, from.connect.tokens);
+  to.sessions = SessionsOf(from, shared.dialer, shared.clock);
   to.progress =
       std::make_unique<Progress>(from.config.app_id, shared.output, shared.clock);
   to.silver = std::make_unique<SilverProgress>(from.config, shared.output);
@@ -55,13 +58,58 @@ Status OpenStream(const Prepared& from, const Borrowed& shared, std::uint64_t se
                                                 .inner = *to.progress,
                                                 .told = *to.silver,
                                                 .seed = seed});
-  const runtime::StreamParts parts{.sessions = to.sessions.get(),
-                                   .lake = &shared.lake,
-                                   .clock = &shared.clock,
-                                   .observer = to.keeper.get(),
-                                   .seed = seed};
+  runtime::StreamParts parts{.sessions = to.sessions.get(),
+                             .lake = &shared.lake,
+                             .clock = &shared.clock,
+                             .observer = to.keeper.get(),
+                             .seed = seed};
+  if (shared.servers != nullptr) {
+    shared.servers->Join(from.login, SessionsOf(from, shared.dialer, shared.clock),
+                         parts);
+  }
   TRY_ASSIGN(to.stream, runtime::Stream::Open(from.config, parts));
   return Unit{};
+}
+
+// Opens every stream; one that fails is told and left out.
+std::vector<Running> OpenStreams(const std::vector<Prepared>& prepared,
+                                 const Borrowed& shared) {
+  std::vector<Running> streams(prepared.size());
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    const auto seed = static_cast<std::uint64_t>(shared.clock.NowUtcUs()) + i;
+    const Status opened = OpenStream(prepared[i], shared, seed, streams[i]);
+    if (opened.ok()) continue;
+    shared.output.Failure(prepared[i].config.app_id, opened.error());
+    streams[i].failure = opened.error();
+  }
+  return streams;
+}
+
+// Runs each in a thread of its own to its end. Returns the exit code.
+int RunToEnd(const std::vector<Prepared>& prepared, std::vector<Running>& streams,
+             Output& output) {
+  for (std::size_t i = 0; i < streams.size(); ++i) {
+    if (!streams[i].stream) continue;
+    streams[i].thread = std::thread([&, i] {
+      Running& running = streams[i];
+      running.keeper->Start();
+      const Status status = running.stream->Run();
+      const Status silver = running.keeper->Finish();
+      if (!status.ok()) {
+        output.Failure(prepared[i].config.app_id, status.error());
+        running.failure = status.error();
+      } else if (!silver.ok()) {
+        // It was told of when it happened.
+        running.failure = silver.error();
+      }
+    });
+  }
+  int exit_code = 0;
+  for (Running& running : streams) {
+    if (running.thread.joinable()) running.thread.join();
+    if (running.failure && exit_code == 0) exit_code = ExitCodeOf(*running.failure);
+  }
+  return exit_code;
 }
 
 }  // namespace
@@ -76,47 +124,27 @@ int RunPipeline(const PipelineArguments& arguments) {
   }
 
   StopSignals signals;
+  (void)signal(SIGPIPE, SIG_IGN);
+  output.AtClosedPipe([] { (void)kill(getpid(), SIGHUP); });
   net::TcpDialer dialer(clock);
   lake::DeltaLake delta;
   runtime::SerializedLake lake(delta);
   // Silver's own, so that reading bronze never waits for a batch that is being written.
   lake::DeltaLake delta_of_silver;
   runtime::SerializedLake lake_of_silver(delta_of_silver);
-  std::vector<Running> streams(prepared.value().size());
-  const Borrowed borrowed{output, clock, dialer, lake, lake_of_silver};
-  for (std::size_t i = 0; i < streams.size(); ++i) {
-    const Prepared& from = prepared.value()[i];
-    const auto seed = static_cast<std::uint64_t>(clock.NowUtcUs()) + i;
-    const Status opened = OpenStream(from, borrowed, seed, streams[i]);
-    if (!opened.ok()) {
-      output.Failure(from.config.app_id, opened.error());
-      return ExitCodeOf(opened.error());
-    }
-  }
+  SharedServers servers(clock);
+  const Borrowed borrowed{
+      output, clock,          dialer,
+      lake,   lake_of_silver, prepared.value().size() > 1 ? &servers : nullptr};
+  std::vector<Running> streams = OpenStreams(prepared.value(), borrowed);
+  const runtime::StreamConfig& first = prepared.value().front().config;
+  servers.Start(first.poll_first_ms, first.poll_max_ms);
   signals.Watch([&streams] {
-    for (Running& running : streams) running.stream->Stop();
+    for (Running& running : streams) {
+      if (running.stream) running.stream->Stop();
+    }
   });
-  for (std::size_t i = 0; i < streams.size(); ++i) {
-    streams[i].thread = std::thread([&, i] {
-      Running& running = streams[i];
-      running.keeper->Start();
-      const Status status = running.stream->Run();
-      const Status silver = running.keeper->Finish();
-      if (!status.ok()) {
-        output.Failure(prepared.value()[i].config.app_id, status.error());
-        running.failure = status.error();
-      } else if (!silver.ok()) {
-        // It was told of when it happened.
-        running.failure = silver.error();
-      }
-    });
-  }
-  int exit_code = 0;
-  for (Running& running : streams) {
-    running.thread.join();
-    if (running.failure && exit_code == 0) exit_code = ExitCodeOf(*running.failure);
-  }
-  return exit_code;
+  return RunToEnd(prepared.value(), streams, output);
 }
 
 namespace {
@@ -168,12 +196,12 @@ int CheckPipeline(const PipelineArguments& arguments) {
   lake::DeltaLake lake;
   int exit_code = 0;
   for (const Prepared& stream : prepared.value()) {
-    runtime::ServerSessions sessions(stream.connect.options, dialer, clock,
-                                     stream.connect.tokens);
+    const auto sessions = SessionsOf(stream, dialer, clock);
     Progress progress(stream.config.app_id, output, clock);
-    const auto report = runtime::CheckStream(
-        stream.config,
-        {.sessions = &sessions, .lake = &lake, .clock = &clock, .observer = &progress});
+    const auto report = runtime::CheckStream(stream.config, {.sessions = sessions.get(),
+                                                             .lake = &lake,
+                                                             .clock = &clock,
+                                                             .observer = &progress});
     if (report.ok()) {
       ShowReport(stream.config, report.value(), output);
       continue;

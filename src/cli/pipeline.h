@@ -16,9 +16,9 @@ struct PipelineArguments {
   LogForm log = LogForm::kText;
 };
 
-// Runs every stream until its trigger ends it, a signal (SIGINT, SIGTERM) stops it or
-// it fails. A stream that fails does not stop the others. Returns the exit code: 0, or
-// that of the first failure.
+// Runs every stream until its trigger ends it, a signal (SIGINT, SIGTERM,
+// SIGHUP) or a reader that closed the output stops it, or it fails. A stream that fails
+// does not stop the others. Returns the exit code: 0, or that of the first failure.
 int RunPipeline(const PipelineArguments& arguments);
 
 // Parses, connects, and says what a run would do. Writes nothing. Returns the exit

@@ -2,14 +2,46 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "base/text.h"
 #include "cli/config.h"
+#include "fake/fake_session.h"
 
 namespace mssql_cdc::cli {
 namespace {
+
+Secret LoginOf(const StreamSettings& settings) {
+  std::map<std::string, std::string> parts;
+  for (const char* name :
+       {"connectionString", "user", "tokenProvider", "connectTimeout"}) {
+    for (const auto& [key, value] : settings.options) {
+      if (EqualsIgnoringAsciiCase(key, name)) parts[name] = value;
+    }
+  }
+  std::string all;
+  for (const auto& [name, value] : parts) all += name + '=' + value + '\0';
+  for (const auto& secret : {settings.password, settings.access_token}) {
+    if (secret) all += secret->Reveal();
+    all += '\0';
+  }
+  return Secret(std::move(all));
+}
+
+// Opens sessions with the history in a directory.
+class FakeSessions final : public runtime::SessionSource {
+ public:
+  explicit FakeSessions(std::string directory) : directory_(std::move(directory)) {}
+  Result<std::unique_ptr<sqlserver::Session>> Open() override {
+    return fake::OpenSession(directory_);
+  }
+
+ private:
+  std::string directory_;
+};
 
 std::string FolderOf(const std::string& file) {
   const auto slash = file.rfind('/');
@@ -29,15 +61,21 @@ Result<Prepared> PrepareStream(const PipelineFile& file, const StreamSettings& s
                    fmt::format("unknown options are ignored: {} (docs/options.md)",
                                fmt::join(parsed.unknown, ", ")));
   }
-  TRY_ASSIGN(runtime::Connection connect,
-             runtime::ParseConnection(settings.options, settings.password,
-                                      settings.access_token, clock));
-  Prepared prepared{std::move(parsed.config), std::move(connect)};
+  Prepared prepared{std::move(parsed.config), {}, {}};
   runtime::StreamConfig& config = prepared.config;
   const std::string base = FolderOf(arguments.file);
+  if (config.backend == cdc::Backend::kFake) {
+    config.fake_path = Absolute(config.fake_path, base);
+  } else {
+    TRY_ASSIGN(prepared.connect,
+               runtime::ParseConnection(settings.options, settings.password,
+                                        settings.access_token, clock));
+    prepared.login = LoginOf(settings);
+  }
   config.target_location = Absolute(config.target_location, base);
   config.facts_location = Absolute(config.facts_location, base);
   config.checkpoint = Absolute(config.checkpoint, base);
+  config.metrics_path = Absolute(config.metrics_path, base);
   config.control_location = Absolute(config.control_location, base);
   config.silver_location = Absolute(config.silver_location, base);
   TRY(runtime::CheckLocations(config));
@@ -81,6 +119,15 @@ Status CheckDistinct(const std::vector<Prepared>& streams) {
 }
 
 }  // namespace
+
+std::unique_ptr<runtime::SessionSource> SessionsOf(const Prepared& stream,
+                                                   net::Dialer& dialer, Clock& clock) {
+  if (stream.config.backend == cdc::Backend::kFake) {
+    return std::make_unique<FakeSessions>(stream.config.fake_path);
+  }
+  return std::make_unique<runtime::ServerSessions>(stream.connect.options, dialer,
+                                                   clock, stream.connect.tokens);
+}
 
 Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments,
                                       Output& output, Clock& clock, CallKind kind) {

@@ -70,14 +70,13 @@ Result<bool> ReconcileOne(const Prepared& stream, const ReconcileArguments& argu
   lake::DeltaLake lake;
   Dice dice(static_cast<std::uint64_t>(clock.NowUtcUs()));
   net::TcpDialer dialer(clock);
-  runtime::ServerSessions sessions(stream.connect.options, dialer, clock,
-                                   stream.connect.tokens);
-  TRY_ASSIGN(const runtime::SilverConfig silver, runtime::AskSilver(config, sessions));
+  const auto sessions = SessionsOf(stream, dialer, clock);
+  TRY_ASSIGN(const runtime::SilverConfig silver, runtime::AskSilver(config, *sessions));
   runtime::ReconcileOptions options;
   options.bucket_rows = arguments.bucket_rows;
   options.sample = arguments.sample;
   options.report_location = arguments.report;
-  const runtime::ReconcileParts parts{lake, sessions, clock, dice};
+  const runtime::ReconcileParts parts{lake, *sessions, clock, dice};
   TRY_ASSIGN(const runtime::ReconcileOutcome found,
              runtime::Reconcile(config, silver, options, parts));
   Show(config.app_id, *config.silver, found, output);

@@ -98,9 +98,8 @@ Result<runtime::SilverConfig> ConfigOf(const Prepared& stream, bool offline,
                                        Tools& tools) {
   if (offline) return runtime::DescribeSilver(stream.config);
   net::TcpDialer dialer(tools.clock);
-  runtime::ServerSessions sessions(stream.connect.options, dialer, tools.clock,
-                                   stream.connect.tokens);
-  return runtime::AskSilver(stream.config, sessions);
+  const auto sessions = SessionsOf(stream, dialer, tools.clock);
+  return runtime::AskSilver(stream.config, *sessions);
 }
 
 Status OptimizeTable(const std::string& name, const std::string& location,

@@ -151,7 +151,7 @@ void TellStatus(const runtime::StreamConfig& config,
 }
 
 struct RunningBackfill {
-  std::unique_ptr<runtime::ServerSessions> sessions;
+  std::unique_ptr<runtime::SessionSource> sessions;
   std::unique_ptr<BackfillLines> lines;
   std::unique_ptr<runtime::Backfill> backfill;
   std::thread thread;
@@ -188,12 +188,13 @@ int RunCall(
   net::TcpDialer dialer(clock);
   lake::DeltaLake delta;
   runtime::SerializedLake lake(delta);
-  runtime::ServerSessions sessions(stream.connect.options, dialer, clock,
-                                   stream.connect.tokens);
+  const auto sessions = SessionsOf(stream, dialer, clock);
   Progress progress(stream.config.app_id, output, clock);
-  const auto running = runtime::SnapshotCall::Make(
-      stream.config,
-      {.sessions = &sessions, .lake = &lake, .clock = &clock, .observer = &progress});
+  const auto running =
+      runtime::SnapshotCall::Make(stream.config, {.sessions = sessions.get(),
+                                                  .lake = &lake,
+                                                  .clock = &clock,
+                                                  .observer = &progress});
   signals.Watch([&running] { running->Stop(); });
   const Result<runtime::SnapshotSummary> summary = call(*running);
   if (!summary.ok()) return fail(stream.config.app_id, summary.error());
@@ -227,8 +228,7 @@ int RunBackfill(const SnapshotArguments& arguments,
   std::vector<RunningBackfill> running(chosen.value().size());
   for (std::size_t i = 0; i < running.size(); ++i) {
     const Prepared& from = chosen.value()[i];
-    running[i].sessions = std::make_unique<runtime::ServerSessions>(
-        from.connect.options, dialer, clock, from.connect.tokens);
+    running[i].sessions = SessionsOf(from, dialer, clock);
     running[i].lines =
         std::make_unique<BackfillLines>(from.config.app_id, output, clock);
     running[i].backfill = runtime::Backfill::Make(

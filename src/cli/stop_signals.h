@@ -11,14 +11,16 @@
 
 namespace mssql_cdc::cli {
 
-// Blocks SIGINT and SIGTERM in every thread made from now on and waits for them in one
-// of its own; the first one stops what runs.
+// Blocks SIGINT, SIGTERM and SIGHUP in every thread made from now on and waits for them
+// in one of its own; the first one stops what runs. So does, through SIGHUP, output
+// that nobody reads any more.
 class StopSignals {
  public:
   StopSignals() {
     sigemptyset(&set_);
     sigaddset(&set_, SIGINT);
     sigaddset(&set_, SIGTERM);
+    sigaddset(&set_, SIGHUP);
     sigaddset(&set_, SIGUSR2);
     pthread_sigmask(SIG_BLOCK, &set_, nullptr);
   }

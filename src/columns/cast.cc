@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "base/check.h"
+#include "columns/cell_access.h"
 #include "columns/value_text.h"
 
 namespace mssql_cdc::columns {
@@ -28,36 +29,17 @@ int IntegerDigits(Kind kind) {
   return kind == Kind::kInt16 ? 5 : kind == Kind::kInt32 ? 10 : 19;
 }
 
-bool IsNull(const Column& column, std::size_t row) {
-  return column.null_count != 0 &&
-         (column.validity.data()[row / 8] >> (row % 8) & 1) == 0;
-}
-
-template <typename T>
-T Load(const Column& column, std::size_t row) {
-  T value;
-  std::memcpy(&value, column.values.data() + row * sizeof(T), sizeof(T));
-  return value;
-}
-
-std::string_view Bytes(const Column& column, std::size_t row) {
-  std::int32_t bounds[2];
-  std::memcpy(bounds, column.offsets.data() + row * 4, 8);
-  return {reinterpret_cast<const char*>(column.values.data()) + bounds[0],
-          static_cast<std::size_t>(bounds[1] - bounds[0])};
-}
-
 std::int64_t IntegerAt(const Column& column, std::size_t row) {
   switch (column.type.kind) {
     case Kind::kBool:
-      return column.values.data()[row / 8] >> (row % 8) & 1;
+      return BitAt(column.values.data(), row) ? 1 : 0;
     case Kind::kInt16:
-      return Load<std::int16_t>(column, row);
+      return ValueAt<std::int16_t>(column, row);
     case Kind::kInt32:
     case Kind::kDate32:
-      return Load<std::int32_t>(column, row);
+      return ValueAt<std::int32_t>(column, row);
     default:
-      return Load<std::int64_t>(column, row);
+      return ValueAt<std::int64_t>(column, row);
   }
 }
 
@@ -116,14 +98,14 @@ bool FromInteger(const Column& from, std::size_t row, ColumnBuilder& to) {
 
 bool FromFloat(const Column& from, std::size_t row, ColumnBuilder& to) {
   const bool is_double = from.type.kind == Kind::kFloat64;
-  const double value =
-      is_double ? Load<double>(from, row) : static_cast<double>(Load<float>(from, row));
+  const double value = is_double ? ValueAt<double>(from, row)
+                                 : static_cast<double>(ValueAt<float>(from, row));
   if (to.type().kind == Kind::kFloat64) {
     to.AppendFloat64(value);
     return true;
   }
   if (to.type().kind == Kind::kUtf8) {
-    to.AppendBytes(is_double ? FloatText(value) : FloatText(Load<float>(from, row)));
+    to.AppendBytes(is_double ? FloatText(value) : FloatText(ValueAt<float>(from, row)));
     return true;
   }
   constexpr double kInt64Bound = 9223372036854775808.0;
@@ -134,7 +116,7 @@ bool FromFloat(const Column& from, std::size_t row, ColumnBuilder& to) {
 }
 
 bool FromDecimal(const Column& from, std::size_t row, ColumnBuilder& to) {
-  const auto unscaled = Load<Int128>(from, row);
+  const auto unscaled = ValueAt<Int128>(from, row);
   const int scale = from.type.scale;
   switch (to.type().kind) {
     case Kind::kUtf8:
@@ -187,7 +169,7 @@ bool FromTime(const Column& from, std::size_t row, ColumnBuilder& to) {
 }
 
 bool FromText(const Column& from, std::size_t row, ColumnBuilder& to) {
-  const std::string_view text = Bytes(from, row);
+  const std::string_view text = BytesAt(from, row);
   // Appends what was parsed, if anything was.
   const auto append = [&to](const auto& value, auto member) {
     if (!value) return false;

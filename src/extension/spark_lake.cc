@@ -18,9 +18,11 @@ Result<lake::AppendResult> SparkLake::Append(
   lake::AppendResult result;
   if (location == target_ && !spec.txn && write_snapshot_) {
     sources.clear();
-    const std::string metadata =
-        spec.user_metadata ? spec.user_metadata().value_or("") : "";
-    TRY_ASSIGN(result.row_count, write_snapshot_(metadata));
+    std::optional<std::string> metadata;
+    if (spec.user_metadata) {
+      TRY_ASSIGN(metadata, spec.user_metadata());
+    }
+    TRY_ASSIGN(result.row_count, write_snapshot_(metadata.value_or("")));
     if (result.row_count == 0) result.outcome = lake::AppendOutcome::kNoRows;
     return result;
   }

@@ -106,7 +106,9 @@ Result<AppendResult> DeltaLake::Append(
   }
   TRY(DrainAll(append.get(), std::move(sources), location));
   std::optional<std::string> metadata;
-  if (spec.user_metadata) metadata = spec.user_metadata();
+  if (spec.user_metadata) {
+    TRY_ASSIGN(metadata, spec.user_metadata());
+  }
   MssqlCdcDeltaDone done{};
   code = mssql_cdc_delta_append_commit(append.get(), table->get(),
                                        metadata ? metadata->c_str() : nullptr, &done,

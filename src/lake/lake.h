@@ -48,8 +48,8 @@ struct AppendSpec {
   // Absent: the append is not recognised on a replay (full snapshots).
   std::optional<Txn> txn;
   // Asked after every source was drained and before the commit; nullopt: none. Becomes
-  // commitInfo.userMetadata.
-  std::function<std::optional<std::string>()> user_metadata;
+  // commitInfo.userMetadata. Its error is Append's: nothing is committed.
+  std::function<Result<std::optional<std::string>>()> user_metadata;
   // Columns of the sources that the table lacks are added, after the existing ones, in
   // the same commit. Without it such a column is LakeSchemaMismatch. Columns the
   // sources lack are NULL. Names match ignoring case; order does not matter.

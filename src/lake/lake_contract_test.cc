@@ -365,6 +365,21 @@ TEST_P(LakeContract, MetadataIsAskedForAfterTheSourcesWereDrained) {
   EXPECT_EQ(Must(lake().History(location_, 1)).at(0).user_metadata, std::nullopt);
 }
 
+TEST_P(LakeContract, MetadataThatCannotBeHadCommitsNothing) {
+  Create(kOrders);
+  std::vector<std::unique_ptr<BatchReader>> sources;
+  sources.push_back(Orders(1, 1));
+  const auto metadata = []() -> Result<std::optional<std::string>> {
+    return Error(ErrorId::kFileFailed);
+  };
+  const auto appended =
+      lake().Append(location_, std::move(sources), {Txn{"app", 1}, metadata, false});
+  ASSERT_FALSE(appended.ok());
+  EXPECT_EQ(appended.error().id(), ErrorId::kFileFailed);
+  EXPECT_EQ(Must(other().History(location_, 0)).size(), 1u);
+  EXPECT_EQ(Must(other().LastTxn(location_, "app")), std::nullopt);
+}
+
 TEST_P(LakeContract, AFailingSourceLeavesNothing) {
   Create(kOrders);
   ASSERT_TRUE(Append(lake(), Orders(1, 1)).ok());

@@ -184,7 +184,9 @@ Result<AppendResult> MemoryLake::Append(
     }
   }
   std::optional<std::string> metadata;
-  if (spec.user_metadata) metadata = spec.user_metadata();
+  if (spec.user_metadata) {
+    TRY_ASSIGN(metadata, spec.user_metadata());
+  }
   if (batches.empty()) {
     result.outcome = AppendOutcome::kNoRows;
     return result;

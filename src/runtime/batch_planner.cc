@@ -57,6 +57,8 @@ Result<PlannedBatch> BatchPlanner::Plan(sqlserver::Session& session,
                        context_.config.trigger.kind == Trigger::Kind::kContinuous;
   TRY_ASSIGN(const PollAnswer answer, Poll(session, facts.position.lsn, limits));
   facts.server_max = answer.server_max;
+  newest_.reset();
+  if (answer.server_max) newest_ = answer.server_max->lsn;
   facts.server_oldest = answer.server_oldest;
   facts.position_commit_us = answer.position_commit_us;
   facts.limited_end = answer.limited_end;
@@ -72,11 +74,8 @@ Result<PlannedBatch> BatchPlanner::Plan(sqlserver::Session& session,
   const cdc::BatchPlan plan = planned.is_replay ? cdc::PlanReplay(facts, *state.pending)
                                                 : cdc::PlanBatch(facts);
   TRY_ASSIGN(task.window, WindowOf(plan, planned));
-  if (planned.wait) {
-    TRY(WatchCapture(session, answer.age_seconds));
-    return planned;
-  }
-  stall_.clear();
+  TRY(WatchCapture(session, answer.age_seconds, planned.wait.has_value()));
+  if (planned.wait) return planned;
   if (planned.is_replay) task.end = *state.pending;
   if (!planned.is_replay) TRY(writer_.CheckIsNew(task.batch_id));
   TRY_ASSIGN(planned.work, writer_.Look(task.batch_id, task.end));
@@ -207,7 +206,6 @@ Status BatchPlanner::Note(PlannedBatch& planned) {
   if (planned.is_replay) {
     TRY_ASSIGN(const std::optional<pipeline::BatchNote> earlier,
                notes_.ReadNote(task.batch_id));
-    has_note_ = has_note_ || earlier.has_value();
     if (earlier) task.note = pipeline::Merge(*earlier, std::move(task.note));
   }
   if (planned.work != pipeline::SinkWork::kEverything) return Unit{};
@@ -217,20 +215,24 @@ Status BatchPlanner::Note(PlannedBatch& planned) {
     memory_ = memory;
   }
   if (task.note.events.empty()) return Unit{};
-  has_note_ = true;
   return notes_.WriteNote(task.note);
 }
 
 Status BatchPlanner::Done(const BatchTask& task) {
   if (task.window) warnings_.clear();
-  if (!std::exchange(has_note_, false)) return Unit{};
-  return notes_.RemoveNote();
+  // Only events are written down.
+  return task.note.events.empty() ? Status(Unit{}) : notes_.RemoveNote();
 }
 
 Status BatchPlanner::WatchCapture(sqlserver::Session& session,
-                                  const std::optional<std::int64_t>& age_seconds) {
-  if (!cdc::IsStalled(age_seconds)) {
-    if (!stall_.empty()) context_.observer.OnWarning("the capture job writes again");
+                                  const std::optional<std::int64_t>& age_seconds,
+                                  bool waits) {
+  const bool is_stalled = cdc::IsStalled(age_seconds);
+  if (!is_stalled && !stall_.empty()) {
+    context_.observer.OnWarning("the capture job writes again");
+  }
+  // What is there is read first, however old it is.
+  if (!is_stalled || !waits) {
     stall_.clear();
     return Unit{};
   }

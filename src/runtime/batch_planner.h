@@ -68,6 +68,8 @@ class BatchPlanner {
   void ForgetColumns() { columns_as_of_.clear(); }
   // Why nothing comes, if that is not because nothing happens; empty otherwise.
   const std::string& stall() const { return stall_; }
+  // The newest commit when it was last planned.
+  const std::optional<cdc::Lsn>& newest() const { return newest_; }
 
  private:
   Result<PollAnswer> Poll(sqlserver::Session& session, const cdc::Lsn& after,
@@ -80,7 +82,7 @@ class BatchPlanner {
   Status CutIntoTiles(sqlserver::Session& session, BatchTask& task) const;
   Status Note(PlannedBatch& planned);
   Status WatchCapture(sqlserver::Session& session,
-                      const std::optional<std::int64_t>& age_seconds);
+                      const std::optional<std::int64_t>& age_seconds, bool waits);
 
   RunContext& context_;
   BatchWriter& writer_;
@@ -89,8 +91,8 @@ class BatchPlanner {
   std::vector<std::string> warnings_;
   // By instance name: the last DDL that was known when its columns were asked for.
   std::map<std::string, std::optional<cdc::Lsn>> columns_as_of_;
-  bool has_note_ = false;
   std::string stall_;
+  std::optional<cdc::Lsn> newest_;
 };
 
 }  // namespace mssql_cdc::runtime

@@ -54,6 +54,22 @@ pipeline::ReadMetrics MetricsOf(const BatchTask& task,
 
 }  // namespace
 
+BatchWriter::BatchWriter(RunContext& context, CheckpointNotes notes)
+    : context_(context), notes_(std::move(notes)) {
+  NameMetrics();
+}
+
+void BatchWriter::MoveTo(CheckpointNotes notes) {
+  notes_ = std::move(notes);
+  tables_known_ = false;
+  NameMetrics();
+}
+
+void BatchWriter::NameMetrics() {
+  if (context_.config.metrics_path.empty()) return;
+  metrics_files_.emplace(context_.config.metrics_path, context_.sink_id);
+}
+
 reader::ChangePlan BatchWriter::PlanRange(const BatchTask& task,
                                           const cdc::ReadPiece& range) const {
   const Source& source = context_.source;
@@ -98,7 +114,7 @@ Result<pipeline::SinkWork> BatchWriter::Look(std::int64_t batch_id,
   return work;
 }
 
-Result<BatchOutcome> BatchWriter::Write(pipeline::SinkWork work, BatchTask task,
+Result<BatchOutcome> BatchWriter::Write(pipeline::SinkWork work, BatchTask& task,
                                         sqlserver::Session& session) {
   tables_known_ = false;  // Until the batch is through.
   if (task.batch_id > std::numeric_limits<std::int32_t>::max()) {
@@ -122,6 +138,7 @@ Result<BatchOutcome> BatchWriter::Write(pipeline::SinkWork work, BatchTask task,
       break;
   }
   tables_known_ = true;
+  DropKeptMetrics();
   return outcome;
 }
 
@@ -135,6 +152,7 @@ Result<BatchOutcome> BatchWriter::Recount(const BatchTask& task,
     metrics.emplace();
     metrics->end = task.end;
     metrics->rtt_ms = task.rtt_ms;
+    FoldKeptMetrics(task, *metrics);
   }
   BatchOutcome outcome;
   outcome.replayed = true;
@@ -226,19 +244,18 @@ Result<BatchOutcome> BatchWriter::ReadAndAppend(BatchTask& task,
       sources.push_back(context_.AsWritten(
           ReadRange(context_, reads[i], i == 0 ? &session : nullptr)));
     }
-    Status noted = Unit{};
     lake::AppendSpec spec;
     spec.txn = lake::Txn{context_.sink_id, task.batch_id};
     spec.merge_schema = true;
-    spec.user_metadata = [&] {
-      noted = NotePossibleLoss(reads, task, session);
+    spec.user_metadata = [&]() -> Result<std::optional<std::string>> {
+      TRY(NotePossibleLoss(reads, task, session));
+      KeepMetrics(task, reads);
       return std::optional<std::string>(
           pipeline::BatchMetadata(CountsOf(reads), task.batch_id, context_.sink_id));
     };
     TRY_ASSIGN(const lake::AppendResult appended,
                context_.lake.Append(context_.config.target_location, std::move(sources),
                                     spec));
-    TRY(noted);
     outcome.target_version = appended.version;
     if (appended.outcome == lake::AppendOutcome::kAlreadyThere) {
       outcome.replayed = true;
@@ -267,6 +284,63 @@ Result<BatchOutcome> BatchWriter::ReadAndAppend(BatchTask& task,
                             started_at_us, duration_ms, context_.clock.NowUtcUs()},
                            counts, metrics);
   return outcome;
+}
+
+void BatchWriter::KeepMetrics(const BatchTask& task,
+                              const std::vector<RangeRead>& reads) {
+  if (!metrics_files_) return;
+  Status kept = Unit{};
+  for (const RangeRead& read : reads) {
+    RangeMetrics range;
+    range.window = read.plan.window;
+    range.row_count = read.counts.row_count;
+    range.size_bytes = read.counts.size_bytes;
+    range.read_seconds = static_cast<double>(read.counts.read_ns) / 1e9;
+    range.rtt_ms = task.rtt_ms;
+    if (read.after) {
+      if (read.after->network_wait_ms && network_wait_ms_) {
+        range.network_wait_ms = *read.after->network_wait_ms - *network_wait_ms_;
+      }
+      range.retention_watermark_us = read.after->instance_min_commit_us;
+      if (read.after->newest) {
+        range.source_max_commit_us = read.after->newest->commit_us;
+      }
+    }
+    if (kept.ok()) kept = metrics_files_->WriteRange(range);
+  }
+  for (const cdc::SourceEvent& event : task.note.events) {
+    if (kept.ok()) kept = metrics_files_->WriteEvent(event);
+  }
+  WarnOfMetrics(kept);
+}
+
+void BatchWriter::FoldKeptMetrics(const BatchTask& task,
+                                  pipeline::ReadMetrics& metrics) {
+  if (!metrics_files_) return;
+  const auto kept = metrics_files_->ReadRanges(*task.window);
+  if (!kept.ok()) return WarnOfMetrics(kept.error());
+  for (const RangeMetrics& range : kept.value()) {
+    metrics.read_seconds += range.read_seconds;
+    metrics.size_bytes += range.size_bytes;
+    if (range.network_wait_ms) {
+      metrics.network_wait_ms =
+          metrics.network_wait_ms.value_or(0) + *range.network_wait_ms;
+    }
+    metrics.retention_watermark_us =
+        std::max(metrics.retention_watermark_us, range.retention_watermark_us);
+    metrics.source_max_commit_us =
+        std::max(metrics.source_max_commit_us, range.source_max_commit_us);
+  }
+}
+
+void BatchWriter::DropKeptMetrics() {
+  if (metrics_files_) WarnOfMetrics(metrics_files_->RemoveAll());
+}
+
+void BatchWriter::WarnOfMetrics(const Status& status) {
+  if (!status.ok()) {
+    context_.observer.OnWarning("metricsPath is not kept: " + status.error().Text());
+  }
 }
 
 // What the batch wrote, from the commit that holds it, else from the source again.

@@ -14,6 +14,7 @@
 #include "pipeline/sink.h"
 #include "pipeline/source_events.h"
 #include "runtime/checkpoint_notes.h"
+#include "runtime/metrics_files.h"
 #include "runtime/range_reader.h"
 #include "runtime/run_context.h"
 
@@ -41,8 +42,7 @@ struct BatchOutcome {
 class BatchWriter {
  public:
   // Borrows `context`.
-  BatchWriter(RunContext& context, CheckpointNotes notes)
-      : context_(context), notes_(std::move(notes)) {}
+  BatchWriter(RunContext& context, CheckpointNotes notes);
 
   // What is left to do for a batch. The first batch, and the first after an error, look
   // up in the tables what is already done. Errors: CheckpointRewound, OptionsClash; the
@@ -50,8 +50,9 @@ class BatchWriter {
   Result<pipeline::SinkWork> Look(std::int64_t batch_id, const cdc::Offset& end);
 
   // Does it, over `session`, which stays clean unless an error is returned; a batch of
-  // several ranges takes more sessions from the pool. Errors: the reader's; the lake's.
-  Result<BatchOutcome> Write(pipeline::SinkWork work, BatchTask task,
+  // several ranges takes more sessions from the pool. What reading showed to be lost
+  // goes into the task's note. Errors: the reader's; the lake's.
+  Result<BatchOutcome> Write(pipeline::SinkWork work, BatchTask& task,
                              sqlserver::Session& session);
 
   // Whether a batch that is about to begin may have that id. With a facts table Write
@@ -64,15 +65,17 @@ class BatchWriter {
   reader::ChangePlan PlanRange(const BatchTask& task,
                                const cdc::ReadPiece& range) const;
 
-  // Goes on in another generation.
-  void MoveTo(CheckpointNotes notes) {
-    notes_ = std::move(notes);
-    tables_known_ = false;
-  }
+  // Goes on in another generation, which the context knows already.
+  void MoveTo(CheckpointNotes notes);
   // Forget what the tables are known to hold.
   void Forget() { tables_known_ = false; }
   // The session changed: its wait counter starts anew.
   Status Watch(sqlserver::Session& session);
+  // Or stands where it stood, for those that share their sessions.
+  void Watch(std::int64_t network_wait_ms) { network_wait_ms_ = network_wait_ms; }
+  const std::optional<std::int64_t>& network_wait_ms() const {
+    return network_wait_ms_;
+  }
 
  private:
   Status CheckRecordedEnd(std::int64_t batch_id, const cdc::Offset& end);
@@ -86,9 +89,16 @@ class BatchWriter {
   Result<pipeline::BatchCounts> CountsOfCommit(const BatchTask& task,
                                                sqlserver::Session& session);
   Status WriteFacts(const BatchTask& task, const pipeline::FactsRow& row);
+  // Option metricsPath: files of the stream's generation; a failure is a warning.
+  void NameMetrics();
+  void KeepMetrics(const BatchTask& task, const std::vector<RangeRead>& reads);
+  void FoldKeptMetrics(const BatchTask& task, pipeline::ReadMetrics& metrics);
+  void DropKeptMetrics();
+  void WarnOfMetrics(const Status& status);
 
   RunContext& context_;
   CheckpointNotes notes_;
+  std::optional<MetricsFiles> metrics_files_;
   bool tables_known_ = false;
   std::optional<std::int64_t> network_wait_ms_;  // Of the session, before the batch.
 };

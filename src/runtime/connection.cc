@@ -86,9 +86,10 @@ Status CheckLogin(const Given& given) {
   return Unit{};
 }
 
-// `user` of an application is its id, or id@tenant.
+// `user` of an application is its id, or id@tenant. Without a tenant the server is
+// asked for it, in each login.
 Result<std::shared_ptr<TokenSource>> MakeApplicationTokens(
-    const sqlserver::ConnectOptions& connect, Clock& clock) {
+    sqlserver::ConnectOptions& connect, Clock& clock) {
   EntraLogin login;
   const std::size_t at = connect.user.find('@');
   login.client_id = connect.user.substr(0, at);
@@ -97,23 +98,24 @@ Result<std::shared_ptr<TokenSource>> MakeApplicationTokens(
     const char* tenant = std::getenv("AZURE_TENANT_ID");
     if (tenant != nullptr) login.tenant = tenant;
   }
-  const bool is_plain = login.tenant.find_first_not_of(
-                            "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWX"
-                            "YZ0123456789.-") == std::string::npos;
-  if (login.tenant.empty() || !is_plain) {
+  login.client_secret = connect.password;
+  login.resource = TokenResource(connect.host);
+  if (login.tenant.empty() && at == std::string::npos) {
+    connect.ask_token = AskApplicationTokens(std::move(login), clock);
+    return std::shared_ptr<TokenSource>();
+  }
+  if (!IsTenant(login.tenant)) {
     return Error(ErrorId::kOptionInvalid)
         .With("option", "user")
         .With("allowed",
-              "the application's id and its tenant as id@tenant, or the tenant in "
+              "the application's id, alone or with its tenant as id@tenant or in "
               "AZURE_TENANT_ID");
   }
-  login.client_secret = connect.password;
-  login.resource = TokenResource(connect.host);
   return ApplicationTokens(std::move(login), clock);
 }
 
 Result<std::shared_ptr<TokenSource>> MakeTokens(
-    const sqlserver::ConnectOptions& connect,
+    sqlserver::ConnectOptions& connect,
     const std::optional<std::string>& token_provider, Clock& clock) {
   if (token_provider) return MakeTokenProvider(*token_provider, clock);
   if (connect.authentication == Authentication::kServicePrincipal) {

@@ -259,6 +259,17 @@ TEST(TokenProvider, ACommandOrAFile) {
   }
 }
 
+// One that closed its output may go on for ever.
+TEST(TokenProvider, ACommandThatGoesOnWithoutOutputIsEnded) {
+  ManualClock clock(0);  // Moves while it is waited for.
+  const auto provider = MakeTokenProvider("command:exec >&-; sleep 600", clock);
+  ASSERT_TRUE(provider.ok());
+  const auto token = provider.value()->Get(30'000);
+  ASSERT_FALSE(token.ok());
+  EXPECT_EQ(token.error().id(), ErrorId::kTokenUnavailable);
+  EXPECT_EQ(token.error().Fact("reason"), "the command takes too long");
+}
+
 // A clock that is over any limit at once: the command is ended, not waited for.
 TEST(TokenProvider, ACommandThatHangsIsEnded) {
   class Hurried final : public Clock {

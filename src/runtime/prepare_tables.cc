@@ -8,32 +8,37 @@
 namespace mssql_cdc::runtime {
 namespace {
 
-Status AdoptTargetTypes(RunContext& context) {
-  if (!context.source.declared.empty()) return Unit{};  // The types are the user's.
-  TRY_ASSIGN(const std::optional<lake::TableState> target,
-             context.lake.State(context.config.target_location));
-  if (!target) return Unit{};
-  for (cdc::ReadColumn& column : context.source.columns.columns) {
-    for (const columns::Field& field : target->schema.fields) {
+void AdoptTypesOf(const lake::TableState& target, Source& source) {
+  if (!source.declared.empty()) return;  // The types are the user's.
+  for (cdc::ReadColumn& column : source.columns.columns) {
+    for (const columns::Field& field : target.schema.fields) {
       if (!EqualsIgnoringCase(field.name, column.field.name)) continue;
       if (cdc::Fits(column.field.type, field.type)) column.field.type = field.type;
     }
   }
-  return Unit{};
 }
 
 }  // namespace
 
-Status PrepareTables(RunContext& context) {
+Status PrepareTables(RunContext& context,
+                     const std::optional<lake::TableState>& target) {
   const StreamConfig& config = context.config;
-  TRY(EnsureTable(context.lake, config.target_location, pipeline::TableKind::kBronze,
+  TRY(EnsureTable(context.lake, config.target_location, target,
+                  pipeline::TableKind::kBronze,
                   pipeline::BronzeTable(context.source.target_fields(),
                                         config.include_command_id)));
   if (config.facts_table) {
     TRY(EnsureTable(context.lake, config.facts_location, pipeline::TableKind::kFacts,
                     pipeline::FactsTable()));
   }
-  return AdoptTargetTypes(context);
+  if (target) AdoptTypesOf(*target, context.source);
+  return Unit{};
+}
+
+Status PrepareTables(RunContext& context) {
+  TRY_ASSIGN(const std::optional<lake::TableState> target,
+             context.lake.State(context.config.target_location));
+  return PrepareTables(context, target);
 }
 
 pipeline::IsLost IsLostIn(const Source& source) {

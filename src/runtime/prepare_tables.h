@@ -2,7 +2,10 @@
 
 #pragma once
 
+#include <optional>
+
 #include "base/error.h"
+#include "lake/lake.h"
 #include "pipeline/snapshot_events.h"
 #include "runtime/run_context.h"
 
@@ -10,7 +13,11 @@ namespace mssql_cdc::runtime {
 
 // Makes or migrates target and facts. Where the target's type of a column holds all
 // values of the source's, as after a column was narrowed, rows are written in it from
-// here on. Errors: LakeTableUnsupported, the lake's.
+// here on. Errors: LakeTableUnsupported, the lake's. `target` is what the target is
+// now; absent: missing.
+Status PrepareTables(RunContext& context,
+                     const std::optional<lake::TableState>& target);
+// The same, which looks first.
 Status PrepareTables(RunContext& context);
 
 // By the instances of `source`, as they were when last asked for. Borrows it.

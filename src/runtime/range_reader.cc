@@ -34,6 +34,7 @@ class RangeReader final : public columns::BatchReader {
   Status Begin() {
     if (session_ == nullptr) {
       TRY_ASSIGN(lease_, context_.pool.Acquire());
+      lease_.network_wait_ms.reset();  // It will not be asked for.
       session_ = &*lease_;
     }
     changes_ = std::make_unique<reader::ChangeReader>(result_.plan, *session_,

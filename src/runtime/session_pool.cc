@@ -5,8 +5,28 @@
 
 namespace mssql_cdc::runtime {
 
+Result<std::unique_ptr<sqlserver::Session>> ServerSessions::Open() {
+  if (!tokens_) return sqlserver::Session::Open(options_, dialer_, clock_);
+  sqlserver::ConnectOptions options = options_;
+  const std::int64_t limit_ms = options.connect_timeout_ms;
+  const std::int64_t begin_ns = clock_.MonotonicNs();
+  TRY_ASSIGN(options.access_token, tokens_->Get(limit_ms));
+  if (limit_ms != 0) {
+    options.connect_timeout_ms =
+        limit_ms - (clock_.MonotonicNs() - begin_ns) / 1'000'000;
+    if (options.connect_timeout_ms <= 0) {
+      return Error(ErrorId::kTokenUnavailable)
+          .With("reason",
+                "getting a token took all the time that connectTimeout gives");
+    }
+  }
+  return sqlserver::Session::Open(options, dialer_, clock_);
+}
+
 void SessionPool::Lease::Return() {
-  if (session_) pool_->TakeBack(std::move(session_));
+  if (session_) {
+    pool_->TakeBack({std::move(session_), std::exchange(network_wait_ms, {})});
+  }
 }
 
 Result<SessionPool::Lease> SessionPool::Acquire() {
@@ -14,10 +34,10 @@ Result<SessionPool::Lease> SessionPool::Acquire() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (stopped_) return Error(ErrorId::kStopped);
     if (!idle_.empty()) {
-      std::unique_ptr<sqlserver::Session> session = std::move(idle_.back());
+      Kept kept = std::move(idle_.back());
       idle_.pop_back();
-      leased_.push_back(session.get());
-      return Lease(this, std::move(session));
+      leased_.push_back(kept.session.get());
+      return Lease(this, std::move(kept.session), kept.network_wait_ms);
     }
   }
   TRY_ASSIGN(std::unique_ptr<sqlserver::Session> session, source_.Open());
@@ -28,22 +48,23 @@ Result<SessionPool::Lease> SessionPool::Acquire() {
   return Lease(this, std::move(session));
 }
 
-void SessionPool::TakeBack(std::unique_ptr<sqlserver::Session> session) {
+void SessionPool::TakeBack(Kept kept) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::erase(leased_, session.get());
+  sqlserver::Session* session = kept.session.get();
+  std::erase(leased_, session);
   request_count_ += session->request_count() -
-                    std::exchange(counted_[session.get()], session->request_count());
+                    std::exchange(counted_[session], session->request_count());
   if (session->clean() && !stopped_) {
-    idle_.push_back(std::move(session));
+    idle_.push_back(std::move(kept));
     return;
   }
-  counted_.erase(session.get());
+  counted_.erase(session);
   session->Close();
 }
 
 void SessionPool::DropIdle() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& session : idle_) counted_.erase(session.get());
+  for (const Kept& kept : idle_) counted_.erase(kept.session.get());
   idle_.clear();
 }
 

@@ -9,6 +9,8 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -37,12 +39,8 @@ class ServerSessions final : public SessionSource {
         tokens_(std::move(tokens)),
         dialer_(dialer),
         clock_(clock) {}
-  Result<std::unique_ptr<sqlserver::Session>> Open() override {
-    if (!tokens_) return sqlserver::Session::Open(options_, dialer_, clock_);
-    sqlserver::ConnectOptions options = options_;
-    TRY_ASSIGN(options.access_token, tokens_->Get(options.connect_timeout_ms));
-    return sqlserver::Session::Open(options, dialer_, clock_);
-  }
+  // The token and the login together take no longer than connect_timeout_ms.
+  Result<std::unique_ptr<sqlserver::Session>> Open() override;
 
  private:
   sqlserver::ConnectOptions options_;
@@ -56,11 +54,13 @@ class SessionPool {
   class Lease {
    public:
     Lease() = default;
-    Lease(SessionPool* pool, std::unique_ptr<sqlserver::Session> session)
-        : pool_(pool), session_(std::move(session)) {}
+    Lease(SessionPool* pool, std::unique_ptr<sqlserver::Session> session,
+          std::optional<std::int64_t> wait_ms = std::nullopt)
+        : network_wait_ms(wait_ms), pool_(pool), session_(std::move(session)) {}
     Lease(Lease&& other) noexcept = default;
     Lease& operator=(Lease&& other) noexcept {
       Return();
+      network_wait_ms = other.network_wait_ms;
       pool_ = other.pool_;
       session_ = std::move(other.session_);
       return *this;
@@ -71,6 +71,10 @@ class SessionPool {
     sqlserver::Session* operator->() const { return session_.get(); }
     explicit operator bool() const { return session_ != nullptr; }
     void Return();
+
+    // Where the session's wait counter stood when it was given back, if whoever had it
+    // last knew; goes back with it.
+    std::optional<std::int64_t> network_wait_ms;
 
    private:
     SessionPool* pool_ = nullptr;
@@ -92,13 +96,17 @@ class SessionPool {
   std::int64_t request_count() const;
 
  private:
-  void TakeBack(std::unique_ptr<sqlserver::Session> session);
+  struct Kept {
+    std::unique_ptr<sqlserver::Session> session;
+    std::optional<std::int64_t> network_wait_ms;
+  };
+  void TakeBack(Kept kept);
 
   SessionSource& source_;
   mutable std::mutex mutex_;
   bool stopped_ = false;
   std::int64_t open_count_ = 0;
-  std::vector<std::unique_ptr<sqlserver::Session>> idle_;
+  std::vector<Kept> idle_;
   std::vector<sqlserver::Session*> leased_;
   std::int64_t request_count_ = 0;  // Of sessions that were handed back.
   std::map<sqlserver::Session*, std::int64_t> counted_;

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cdc/cells.h"
 #include "cdc/declared_columns.h"
+#include "cdc/find_name.h"
 #include "cdc/snapshot_plan.h"
 #include "cdc/spark_ddl.h"
 #include "runtime/ask.h"
@@ -76,15 +77,20 @@ Result<cdc::CommitClock> AskClock(Session& session, const std::string& option) {
 std::optional<std::string> RangeKey(const cdc::CaptureInstance& instance,
                                     const cdc::ColumnPlan& plan) {
   if (instance.key_columns.size() != 1) return std::nullopt;
-  for (const cdc::ReadColumn& column : plan.columns) {
-    if (!EqualsIgnoringAsciiCase(column.field.name, instance.key_columns[0])) continue;
-    const columns::Kind kind = column.field.type.kind;
-    const bool is_integer = kind == columns::Kind::kInt16 ||
-                            kind == columns::Kind::kInt32 ||
-                            kind == columns::Kind::kInt64;
-    if (is_integer && column.in_source) return column.field.name;
+  const auto found =
+      cdc::FindName(plan.columns, instance.key_columns[0],
+                    [](const cdc::ReadColumn& column) -> const std::string& {
+                      return column.field.name;
+                    });
+  if (found == plan.columns.end() || !found->in_source) return std::nullopt;
+  switch (found->field.type.kind) {
+    case columns::Kind::kInt16:
+    case columns::Kind::kInt32:
+    case columns::Kind::kInt64:
+      return found->field.name;
+    default:
+      return std::nullopt;
   }
-  return std::nullopt;
 }
 
 // What the change table itself has; the login must be able to see it.
@@ -141,6 +147,7 @@ Result<AnsweredColumns> AskColumns(Session& session,
   TRY_ASSIGN(answered.live, ReadAll(sets[1], cdc::ReadSourceColumns));
   TRY_ASSIGN(const std::vector<std::string> names, ReadNames(sets[2]));
   TRY(CheckChangeTable(instance.name, names, include_command_id));
+  TRY(cdc::CheckCapturedNames(instance, captured));
   answered.columns = cdc::PartComputed(instance, std::move(captured), answered.live);
   return answered;
 }
@@ -150,14 +157,6 @@ void NoteNames(const StreamConfig& config, Source& source) {
   for (const cdc::InstanceFacts& each : source.instances) {
     source.names.push_back(LowerCase(each.columns.instance.name));
   }
-}
-
-const cdc::CaptureInstance& Meant(const cdc::InstanceFamily& family,
-                                  const std::string& name) {
-  for (const cdc::CaptureInstance& instance : family.instances) {
-    if (EqualsIgnoringCase(instance.name, name)) return instance;
-  }
-  return family.newest();
 }
 
 Error CaptureHasNotRun(const Source& source) {
@@ -189,7 +188,7 @@ Result<Source> AskSource(Session& session, const StreamConfig& config,
                                 memory ? memory->Names() : std::vector<std::string>()));
   Source source;
   source.database = session.facts().database;
-  source.instance = Meant(family, config.capture_instance);
+  source.instance = family.Meant(config.capture_instance);
   if (memory) {
     TRY(cdc::CheckSameSource(*memory, cdc::Remember(source.database, family)));
   }
@@ -249,7 +248,7 @@ Status AskInstancesAgain(Session& session, const StreamConfig& config,
                AskColumns(session, instance, config.include_command_id));
     instances.push_back({std::move(answered.columns), {}, false});
   }
-  source.instance = Meant(family, config.capture_instance);
+  source.instance = family.Meant(config.capture_instance);
   source.instances = std::move(instances);
   NoteNames(config, source);
   return Unit{};

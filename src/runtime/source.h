@@ -34,8 +34,7 @@ struct Source {
   cdc::CommitClock clock;
   bool clock_is_assumed = false;  // Only the current offset is known, not the zone.
   bool network_wait = false;      // The server tells how long it waited for the client.
-  // The key's name if the table can be cut into ranges: one integer column it still
-  // has.
+  // The unique index, if it is one integer column that the table still has.
   std::optional<std::string> range_key;
 
   // What option columns declares, one for each of `columns`; empty without it.

@@ -17,6 +17,9 @@
 namespace mssql_cdc::runtime {
 namespace {
 
+// A position that other tables' commits moved is written down this often.
+constexpr std::int64_t kMoveNs = 10'000'000'000;
+
 StreamObserver& SilentObserver() {
   static StreamObserver observer;
   return observer;
@@ -34,7 +37,12 @@ class StreamImpl final : public Stream {
         clock_(*parts.clock),
         observer_(parts.observer != nullptr ? *parts.observer : SilentObserver()),
         dice_(parts.seed),
-        pool_(*parts.sessions),
+        own_pool_(parts.pool != nullptr
+                      ? nullptr
+                      : std::make_unique<SessionPool>(*parts.sessions)),
+        pool_(parts.pool != nullptr ? *parts.pool : *own_pool_),
+        watch_(parts.watch),
+        permits_(parts.permits),
         checkpoint_(std::move(checkpoint)),
         context_{config_, *parts.lake, clock_, observer_, pool_, stop_, SinkId(), {}},
         writer_(context_, CheckpointNotes(checkpoint_.state().directory)),
@@ -44,6 +52,7 @@ class StreamImpl final : public Stream {
   void Stop() override {
     stop_ = true;
     pool_.Stop();
+    if (watch_ != nullptr) watch_->Stop();
   }
   std::int64_t request_count() const override { return pool_.request_count(); }
 
@@ -57,18 +66,21 @@ class StreamImpl final : public Stream {
   }
 
   Status Prepare();
+  Status KnowSourceAnew();
   Status KnowSource();
   Status Recover();
   Status SnapshotIfSwitched(const BatchTask& task);
-  Status CheckTargetIsThere();
+  Status CheckNothingIsLost();
   Status DecideStart();
   Status Connect();
+  void Rest();
+  void AwaitNews();
   Status Loop();
   Result<StepResult> Step();
   Result<StepResult> TryStep();
   Result<StepResult> Wait(const cdc::Wait& wait) const;
   bool MayPutOff(std::int64_t now_ns) const;
-  Status RunBatch(const PlannedBatch& planned, std::int64_t begin_ns);
+  Status RunBatch(PlannedBatch& planned, std::int64_t begin_ns);
   void ReportBatch(const BatchTask& task, const BatchOutcome& outcome,
                    std::int64_t begin_ns);
   void ReportEnd();
@@ -87,11 +99,15 @@ class StreamImpl final : public Stream {
   StreamObserver& observer_;
   Dice dice_;
   std::atomic<bool> stop_{false};
-  SessionPool pool_;
+  std::unique_ptr<SessionPool> own_pool_;  // Absent: it is shared.
+  SessionPool& pool_;
+  ChangeWatch* const watch_;
+  WorkPermits* const permits_;
   Checkpoint checkpoint_;
   RunContext context_;
   BatchWriter writer_;
   BatchPlanner planner_;
+  WorkPermits::Permit permit_;  // Held while it works, where there are permits.
   SessionPool::Lease session_;  // Plans and reads batches.
   bool source_known_ = false;
   bool prepared_ = false;
@@ -104,15 +120,30 @@ class StreamImpl final : public Stream {
 Status StreamImpl::Run() {
   Status status = WithRetries<Unit>([this] { return Prepare(); });
   if (status.ok()) status = Loop();
+  Rest();
+  // Sessions that are shared stop with the first of their streams.
+  const bool is_stopped =
+      stop_ || (!status.ok() && status.error().id() == ErrorId::kStopped);
+  if (status.ok() || !is_stopped) return status;
+  if (prepared_) return Unit{};  // Whatever was cut short.
+  return Error(ErrorId::kStopped);
+}
+
+// Lets others work, where sessions are shared.
+void StreamImpl::Rest() {
+  if (session_) session_.network_wait_ms = writer_.network_wait_ms();
   session_ = {};
-  if (!status.ok() && stop_ && prepared_) return Unit{};  // Whatever was cut short.
-  if (!status.ok() && stop_) return Error(ErrorId::kStopped);
-  return status;
+  permit_ = {};
 }
 
 Status StreamImpl::Connect() {
+  if (permits_ != nullptr && !permit_) permit_ = permits_->Take();
   if (session_) return Unit{};
   TRY_ASSIGN(session_, pool_.Acquire());
+  if (source_known_ && session_.network_wait_ms) {
+    writer_.Watch(*session_.network_wait_ms);
+    return Unit{};
+  }
   if (source_known_) return writer_.Watch(*session_);
   TRY(KnowSource());
   source_known_ = true;
@@ -144,6 +175,17 @@ Status StreamImpl::KnowSource() {
   return Unit{};
 }
 
+// As a new run would: a newer capture instance has columns that this one began without.
+Status StreamImpl::KnowSourceAnew() {
+  source_known_ = false;
+  planner_.ForgetColumns();
+  TRY(ForgetEverything());
+  TRY(Connect());
+  TRY_ASSIGN(const std::optional<lake::TableState> target,
+             context_.lake.State(config_.target_location));
+  return PrepareTables(context_, target);
+}
+
 Status StreamImpl::Recover() {
   if (config_.on_data_loss != OnDataLoss::kResnapshot) return Unit{};
   TRY_ASSIGN(const bool moved, RecoverFromLoss(context_, *session_, checkpoint_));
@@ -157,8 +199,10 @@ Status StreamImpl::Recover() {
 
 Status StreamImpl::Prepare() {
   TRY(Connect());
-  TRY(CheckTargetIsThere());
-  TRY(PrepareTables(context_));
+  TRY_ASSIGN(const std::optional<lake::TableState> target,
+             context_.lake.State(config_.target_location));
+  if (!target) TRY(CheckNothingIsLost());
+  TRY(PrepareTables(context_, target));
   TRY(CheckSnapshotMode(context_));
   TRY(Recover());
   // Before the first row is in the target: it is this table's from then on.
@@ -173,12 +217,9 @@ Status StreamImpl::Prepare() {
 }
 
 // A target that went away would be made anew and go on without its past, unseen.
-Status StreamImpl::CheckTargetIsThere() {
+Status StreamImpl::CheckNothingIsLost() {
   const CheckpointState& state = checkpoint_.state();
   if (!state.position()) return Unit{};
-  TRY_ASSIGN(const std::optional<lake::TableState> target,
-             context_.lake.State(config_.target_location));
-  if (target) return Unit{};
   bool had_rows = state.committed_batch_id.has_value();
   if (!had_rows && config_.bootstrap) {
     TRY_ASSIGN(had_rows, BootstrapIsRecorded(context_));
@@ -213,6 +254,7 @@ Status StreamImpl::Loop() {
     const std::int64_t begin_ns = clock_.MonotonicNs();
     TRY_ASSIGN(const StepResult result,
                WithRetries<StepResult>([this] { return Step(); }));
+    if (permits_ != nullptr) Rest();
     switch (result) {
       case StepResult::kEnd:
         ReportEnd();
@@ -229,6 +271,10 @@ Status StreamImpl::Loop() {
         break;
       case StepResult::kIdle:
         if (config_.trigger.kind == Trigger::Kind::kInterval) break;
+        if (watch_ != nullptr) {
+          AwaitNews();
+          break;
+        }
         idle_wait_ms_ =
             std::clamp(idle_wait_ms_ * 2, config_.poll_first_ms, config_.poll_max_ms);
         Idle(idle_wait_ms_);
@@ -246,18 +292,24 @@ Status StreamImpl::Loop() {
 Result<StepResult> StreamImpl::Step() {
   Result<StepResult> result = TryStep();
   if (result.ok() || result.error().id() != ErrorId::kSchemaChanged) return result;
-  // Found by the read itself: the capture job altered the change table after the batch
-  // was planned. Planned again, it is classified.
-  if (!result.error().Fact("found") || result.error().Fact("first_lsn")) return result;
-  planner_.ForgetColumns();
-  TRY(ForgetEverything());
+  const Error& error = result.error();
+  if (error.Fact("found") && !error.Fact("first_lsn")) {
+    // Found by the read itself: the capture job altered the change table after the
+    // batch was planned. Planned again, it is classified.
+    planner_.ForgetColumns();
+    TRY(ForgetEverything());
+  } else if (error.Fact("changes") && error.Fact("first_lsn")) {
+    TRY(KnowSourceAnew());
+  } else {
+    return result;
+  }
   return TryStep();
 }
 
 Result<StepResult> StreamImpl::TryStep() {
   TRY(Connect());
   const std::int64_t begin_ns = clock_.MonotonicNs();
-  TRY_ASSIGN(const PlannedBatch planned,
+  TRY_ASSIGN(PlannedBatch planned,
              planner_.Plan(*session_, checkpoint_.state(), frozen_end_));
   if (planned.wait) return Wait(*planned.wait);
   if (planned.only_moves && MayPutOff(begin_ns)) return StepResult::kIdle;
@@ -272,7 +324,6 @@ Result<StepResult> StreamImpl::TryStep() {
 // Other tables' commits move the position too. A batch for each would fill the lake
 // with commits that hold nothing.
 bool StreamImpl::MayPutOff(std::int64_t now_ns) const {
-  constexpr std::int64_t kMoveNs = 10'000'000'000;
   return config_.trigger.kind == Trigger::Kind::kContinuous && moved_ns_ &&
          now_ns - *moved_ns_ < kMoveNs;
 }
@@ -284,7 +335,7 @@ Result<StepResult> StreamImpl::Wait(const cdc::Wait& wait) const {
   return StepResult::kIdle;
 }
 
-Status StreamImpl::RunBatch(const PlannedBatch& planned, std::int64_t begin_ns) {
+Status StreamImpl::RunBatch(PlannedBatch& planned, std::int64_t begin_ns) {
   TRY_ASSIGN(const BatchOutcome outcome,
              writer_.Write(planned.work, planned.task, *session_));
   TRY(SnapshotIfSwitched(planned.task));
@@ -342,6 +393,21 @@ void StreamImpl::Idle(std::int64_t wait_ms) {
   SleepMs(wait_ms);
 }
 
+// Instead of polling, where the idle streams of a database share one statement.
+void StreamImpl::AwaitNews() {
+  const cdc::Offset position = *checkpoint_.state().position();
+  observer_.OnIdle({position.lsn.Text(), cdc::CommitText(position.commit_us),
+                    config_.poll_max_ms, planner_.stall()});
+  ChangeWatch::Interest interest;
+  for (const cdc::InstanceFacts& each : context_.source.instances) {
+    interest.capture_instances.push_back(each.columns.instance.name);
+  }
+  interest.after = std::max(planner_.newest().value_or(position.lsn), position.lsn);
+  interest.move_at_ns = moved_ns_.value_or(clock_.MonotonicNs()) + kMoveNs;
+  interest.knows_stall = !planner_.stall().empty();
+  watch_->Wait(interest);
+}
+
 void StreamImpl::SleepMs(std::int64_t duration_ms) {
   constexpr std::int64_t kSliceMs = 50;  // How soon Stop is noticed.
   for (std::int64_t left = duration_ms; left > 0 && !stop_; left -= kSliceMs) {
@@ -357,7 +423,7 @@ Result<T> StreamImpl::WithRetries(F step) {
     const Error& error = result.error();
     const bool waits_for_capture =
         error.id() == ErrorId::kCaptureHasNotRun && !EndsByItself();
-    if (error.remedy() != Remedy::kRetry ||
+    if (error.remedy() != Remedy::kRetry || error.id() == ErrorId::kStopped ||
         (attempt > config_.retry_count_max && !waits_for_capture)) {
       return result;
     }
@@ -366,6 +432,8 @@ Result<T> StreamImpl::WithRetries(F step) {
         static_cast<double>(config_.retry_wait_first_ms << doublings) *
         (0.5 + dice_.Fraction() / 2));
     observer_.OnRetry(error, attempt, wait_ms);
+    session_ = {};
+    permit_ = {};
     SleepMs(wait_ms);
     if (stop_) return result;
     TRY(ForgetEverything());

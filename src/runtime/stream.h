@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "lake/lake.h"
+#include "runtime/change_watch.h"
 #include "runtime/session_pool.h"
 #include "runtime/stream_config.h"
 
@@ -117,6 +118,10 @@ struct StreamParts {
   Clock* clock = nullptr;
   StreamObserver* observer = nullptr;  // May be absent.
   std::uint64_t seed = 0;              // Of the retries' jitter.
+  // Of streams that share one server; all or none. `sessions` is not used then.
+  SessionPool* pool = nullptr;
+  ChangeWatch* watch = nullptr;
+  WorkPermits* permits = nullptr;
 };
 
 class Stream {

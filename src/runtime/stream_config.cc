@@ -7,32 +7,18 @@
 #include <system_error>
 #include <utility>
 
+#include "base/near_names.h"
 #include "base/text.h"
 #include "cdc/option_table.h"
 #include "cdc/option_values.h"
 #include "columns/value_text.h"
+#include "runtime/metrics_files.h"
 
 namespace mssql_cdc::runtime {
 namespace {
 
 bool IsPath(std::string_view reference) {
   return reference.find_first_of("/:") != std::string_view::npos;
-}
-
-// The closest of `names` to `name`; empty if none is close.
-template <typename Names, typename NameOf>
-std::string Nearest(const Names& names, std::string_view name, NameOf name_of) {
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (const auto& entry : names) {
-    const std::string_view candidate = name_of(entry);
-    const std::size_t distance = EditDistance(LowerAscii(candidate), LowerAscii(name));
-    if (distance < best_distance) {
-      best_distance = distance;
-      best = candidate;
-    }
-  }
-  return best;
 }
 
 using Setter = Status (*)(StreamConfig&, std::string_view option, const std::string&);
@@ -173,12 +159,16 @@ Status CheckCarriedOut(const StreamConfig& config, OptionUse use) {
     case cdc::Backend::kNative:
       break;
     case cdc::Backend::kFake:
-      return refuse("backend", "fake is not there yet");
+      if (!config.fake_path.empty()) break;
+      return Error(ErrorId::kOptionMissing).With("option", "fakePath");
     case cdc::Backend::kMssqlPython:
     case cdc::Backend::kArrowOdbc:
       return refuse("backend",
                     "mssql-python and arrow-odbc need the Python package; here it is "
                     "native");
+  }
+  if (!LocalDirectory(config.metrics_path)) {
+    return refuse("metricsPath", "here it is a directory, or a file:// URI of one");
   }
   const std::pair<const char*, bool> by_hand[] = {
       {"snapshotLsn", !config.snapshot_lsn.empty()},
@@ -240,15 +230,26 @@ std::optional<std::string> Below(const std::string& folder, const std::string& p
   return path.substr(folder.size() + 1);
 }
 
-std::string Normal(const std::string& location) {
-  if (location.find("://") != std::string::npos) return location;
+std::string WithoutEndingSlashes(std::string text) {
+  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
+  return text;
+}
+
+// One spelling of a place: file:///x is /x, a/../b is b, and no slash at the end.
+std::string Normal(const std::string& given) {
+  constexpr std::string_view kFileUrl = "file://";
+  std::string location = given;
+  if (EqualsIgnoringAsciiCase(location.substr(0, kFileUrl.size()), kFileUrl)) {
+    location.erase(0, kFileUrl.size());
+  } else if (location.find("://") != std::string::npos) {
+    return WithoutEndingSlashes(std::move(location));
+  }
   std::error_code failed;
   const std::filesystem::path real =
       std::filesystem::weakly_canonical(location, failed);
   std::string text =
       (failed ? std::filesystem::path(location).lexically_normal() : real).string();
-  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
-  return text;
+  return WithoutEndingSlashes(std::move(text));
 }
 
 }  // namespace
@@ -325,9 +326,9 @@ Result<std::string> Locate(const Catalog& catalog, const std::string& reference)
   Error error(ErrorId::kOptionInvalid);
   error.Add("table", reference);
   error.Add("reason", "the catalog has no such name; a path needs a /");
-  const std::string nearest =
-      Nearest(catalog, reference,
-              [](const auto& entry) -> std::string_view { return entry.first; });
+  NearNames names(reference);
+  for (const auto& [name, location] : catalog) names.Offer(name);
+  const std::string nearest = names.Nearest();
   if (!nearest.empty()) error.Add("nearest", nearest);
   return error;
 }

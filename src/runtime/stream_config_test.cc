@@ -58,8 +58,10 @@ TEST(ParseStreamOptions, RefusesAValueByItsOptionsName) {
   const std::pair<const char*, const char*> kRows[] = {
       {"maxCommitsPerBatch", "0"},
       {"failOnDataLoss", "ture"},
-      {"backend", "fake"},
+      {"snapshotKeys", "id"},
       {"snapshotKeys", "[]"},
+      {"metricsPath", "s3://bucket/m"},
+      {"metricsPath", "dbfs:/m"},
       {"schemaChangePolicy", "ignore"},
       {"columns", "id INTEGRAL"},
       {"backend", "mssql-python"},
@@ -72,6 +74,7 @@ TEST(ParseStreamOptions, RefusesAValueByItsOptionsName) {
       {"snapshot", "partial"},
       {"snapshot_on_switch", "ture"},
       {"retries", "-1"},
+      {"silverIntervalMs", "-1"},
       {"startingLsn", "0xZZ"},
       {"isolationLevel", "readUncommitted"},
       {"trigger", "5 lightyears"},
@@ -109,6 +112,7 @@ TEST(ParseStreamOptions, RefusesWhatDoesNotFitTogether) {
        "options", "bootstrap, startingLsn"},
       {With({{"Target", "/elsewhere"}}), ErrorId::kOptionsClash, "options",
        "Target, target"},
+      {With({{"backend", "fake"}}), ErrorId::kOptionMissing, "option", "fakePath"},
       {With({{"pollFirstMs", "50"}, {"pollMaxMs", "10"}}), ErrorId::kOptionsClash,
        "options", "pollFirstMs, pollMaxMs"},
       {With({{"snapshot", "chunked"}}), ErrorId::kOptionMissing, "needed_by",
@@ -192,6 +196,11 @@ TEST(CheckLocations, FoldersDoNotLieInEachOther) {
       {"/l/bronze", "/l/bronze", "/l/c", "facts_table"},
       {"/l/bronze", "/l/bronze/facts", "/l/c", "facts_table"},
       {"/l/c/bronze", "/l/facts", "/l/c", "target"},
+      {"file:///l/bronze", "/l/facts", "/l/bronze/c", "checkpoint"},
+      {"/l/bronze", "FILE:///l/x/../bronze//", "/l/c", "facts_table"},
+      {"file:///l/bronze/", "file:///l/bronze/facts", "/l/c", "facts_table"},
+      {"s3://b/bronze/", "s3://b/bronze", "/l/c", "facts_table"},
+      {"file:///l/bronze", "file:///l/facts", "/l/checkpoint", nullptr},
   };
   for (const auto& row : kRows) {
     SCOPED_TRACE(std::string(row.target) + " " + row.facts + " " + row.checkpoint);

@@ -306,6 +306,62 @@ TEST_F(StreamTest, WhatStopsAStreamIsNamed) {
   }
 }
 
+// A batch whose loss cannot be written down is not committed; one that is leaves no
+// note behind.
+TEST_F(StreamTest, AChangeThatMayBeLostIsNotedBeforeItsBatchIsCommitted) {
+  const std::string note = directory_ + "/_mssql_cdc_batch.json";
+  ASSERT_TRUE(Run().ok());
+  server_.Commit(20, {{2, 7, "g"}});
+  server_.before_after_read = [&] { server_.first_lsn = 15; };
+  config_.fail_on_data_loss = false;
+  const std::vector<std::string> bronze = Bronze();
+  std::filesystem::create_directories(note + "/x");
+  const Status status = Run();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().Fact("path"), note) << status.error().Text();
+  EXPECT_EQ(Bronze(), bronze);
+
+  std::filesystem::remove_all(note);
+  server_.first_lsn = 1;
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(Facts().back(), "data_skipped 0 0 15");
+  EXPECT_FALSE(std::filesystem::exists(note));
+}
+
+// Stopped between the batch's commit and its facts, the facts have what reading showed
+// from metricsPath, or not at all.
+TEST_F(StreamTest, MetricsOutliveAStopBeforeTheFacts) {
+  for (const bool keeps : {false, true}) {
+    SCOPED_TRACE(keeps);
+    Fresh();
+    const std::string folder = directory_ + "/metrics";
+    if (keeps) config_.metrics_path = "file://" + folder;
+    ASSERT_TRUE(Run().ok());
+    server_.Commit(20, {{2, 7, "g"}});
+    const std::size_t facts_before = Facts().size();
+    FaultyLake lake(*memory_);
+    for (lake.fail_before = 0; Bronze().size() == 3; ++lake.fail_before) {
+      lake.call_count = 0;
+      ASSERT_FALSE(RunOn(lake).ok());
+    }
+    ASSERT_EQ(Facts().size(), facts_before);
+    EXPECT_EQ(std::filesystem::exists(folder), keeps);
+    ASSERT_TRUE(Run().ok());
+    std::optional<std::int64_t> watermark;
+    for (const columns::RecordBatch& batch : ReadTable(kFacts)) {
+      for (std::int64_t i = 0; i < batch.row_count; ++i) {
+        const cdc::RowView row(batch, i);
+        if (row.Text("event").value()) continue;
+        watermark = row.Integer("source_max_commit_ts").value();
+      }
+    }
+    EXPECT_EQ(watermark.has_value(), keeps);
+    if (keeps) {
+      EXPECT_TRUE(std::filesystem::is_empty(folder + "/orders-v1"));
+    }
+  }
+}
+
 TEST_F(StreamTest, ADeletedCheckpointIsNoticed) {
   config_.max_commits_per_batch = 1;
   ASSERT_TRUE(Run().ok());

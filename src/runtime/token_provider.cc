@@ -57,6 +57,26 @@ class FileTokens final : public TokenSource {
   std::string path_;
 };
 
+// A time limit that began when it was made; 0: none.
+class Limit {
+ public:
+  Limit(std::int64_t limit_ms, Clock& clock)
+      : clock_(clock),
+        is_there_(limit_ms != 0),
+        deadline_ns_(clock.MonotonicNs() + limit_ms * 1'000'000) {}
+
+  // Until it is reached, 0 from then on; -1 without one.
+  std::int64_t LeftMs() const {
+    if (!is_there_) return -1;
+    return std::max<std::int64_t>(0, (deadline_ns_ - clock_.MonotonicNs()) / 1'000'000);
+  }
+
+ private:
+  Clock& clock_;
+  bool is_there_;
+  std::int64_t deadline_ns_;
+};
+
 // A shell that runs a command, its standard output in a pipe.
 class Shell {
  public:
@@ -80,8 +100,14 @@ class Shell {
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attributes, &none);
     posix_spawnattr_setpgroup(&attributes, 0);
-    posix_spawnattr_setflags(&attributes,
-                             POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP);
+    // This program ignores SIGPIPE; a pipeline of commands needs it.
+    sigset_t defaults;
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK |
+                                              POSIX_SPAWN_SETPGROUP |
+                                              POSIX_SPAWN_SETSIGDEF);
     std::array<char*, 4> words = {const_cast<char*>("sh"), const_cast<char*>("-c"),
                                   const_cast<char*>(command.c_str()), nullptr};
     const int failed = ::posix_spawn(&shell.pid_, "/bin/sh", &actions, &attributes,
@@ -106,18 +132,14 @@ class Shell {
   }
 
   // What it prints until it closes its output. Errors: those of TokenSource.
-  Result<std::string> ReadAll(std::int64_t limit_ms, Clock& clock) {
-    const std::int64_t deadline_ns = clock.MonotonicNs() + limit_ms * 1'000'000;
+  Result<std::string> ReadAll(const Limit& limit) {
     std::string text;
     std::array<char, 4096> block{};
     while (true) {
       pollfd waits{output_, POLLIN, 0};
-      const std::int64_t left_ms = (deadline_ns - clock.MonotonicNs()) / 1'000'000;
-      const std::int64_t wait_ms =
-          limit_ms == 0 ? -1 : std::max<std::int64_t>(0, left_ms);
-      const int ready = ::poll(&waits, 1, static_cast<int>(wait_ms));
+      const int ready = ::poll(&waits, 1, static_cast<int>(limit.LeftMs()));
       if (ready < 0 && errno == EINTR) continue;
-      if (ready <= 0) return Unavailable("tokenProvider", "the command takes too long");
+      if (ready <= 0) return TooLong();
       const ssize_t count = ::read(output_, block.data(), block.size());
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return text;
@@ -127,16 +149,31 @@ class Shell {
       }
     }
   }
-  // Its exit code, or 128 and the signal that ended it.
-  int Wait() {
+  // Its exit code, or 128 and the signal that ended it. It may have closed its output
+  // and go on.
+  Result<int> ExitCode(const Limit& limit, Clock& clock) {
+    constexpr std::int64_t kSliceMs = 5;
     int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    while (true) {
+      const pid_t ended = ::waitpid(pid_, &status, WNOHANG);
+      if (ended < 0 && errno == EINTR) continue;
+      if (ended != 0) break;
+      if (limit.LeftMs() == 0) return TooLong();
+      clock.SleepMs(kSliceMs);
     }
     pid_ = 0;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
  private:
+  static Error TooLong() {
+    return Unavailable("tokenProvider", "the command takes too long");
+  }
+  void Wait() {
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+    }
+  }
+
   Shell() = default;
   pid_t pid_ = 0;
   int output_ = -1;
@@ -147,9 +184,10 @@ class CommandTokens final : public TokenSource {
   CommandTokens(std::string command, Clock& clock)
       : command_(std::move(command)), clock_(clock) {}
   Result<Secret> Get(std::int64_t limit_ms) override {
+    const Limit limit(limit_ms, clock_);
     TRY_ASSIGN(Shell shell, Shell::Start(command_));
-    TRY_ASSIGN(std::string text, shell.ReadAll(limit_ms, clock_));
-    const int code = shell.Wait();
+    TRY_ASSIGN(std::string text, shell.ReadAll(limit));
+    TRY_ASSIGN(const int code, shell.ExitCode(limit, clock_));
     if (code == 126 || code == 127) {
       return Refused("tokenProvider", "the command was not found");
     }

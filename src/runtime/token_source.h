@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/secret.h"
+#include "sqlserver/connection_string.h"
 
 namespace mssql_cdc::runtime {
 
@@ -45,7 +46,17 @@ std::shared_ptr<TokenSource> ManagedIdentityTokens(EntraLogin login, Clock& cloc
 // Entra ID itself is where AZURE_AUTHORITY_HOST says, else login.microsoftonline.com.
 std::shared_ptr<TokenSource> ApplicationTokens(EntraLogin login, Clock& clock);
 
+// The application `login`, whose tenant the server tells in the middle of each login
+// (FEDAUTHINFO). Of what it says only the tenant is taken, and only for the resource of
+// a cloud's SQL databases: the secret goes where ApplicationTokens sends it, and no
+// token for anything else comes back. Errors: TokenRefused for another resource or no
+// tenant. Borrows `clock`.
+sqlserver::AskToken AskApplicationTokens(EntraLogin login, Clock& clock);
+
 // The resource that tokens for a server of this name are for: that of its cloud.
 std::string TokenResource(std::string_view host);
+
+// Whether `text` can be a tenant's id or domain: nothing that changes a URL.
+bool IsTenant(std::string_view text);
 
 }  // namespace mssql_cdc::runtime

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/limits.h"
+#include "base/near_names.h"
 #include "base/text.h"
 
 namespace mssql_cdc::sqlserver {
@@ -300,16 +301,6 @@ constexpr Refused kRefused[] = {
     {"usefmtonly", "UseFMTONLY", "no"},
 };
 
-std::string_view Nearest(const std::string& name) {
-  const Keyword* best = &kKeywords[0];
-  for (const Keyword& keyword : kKeywords) {
-    if (EditDistance(keyword.name, name) < EditDistance(best->name, name)) {
-      best = &keyword;
-    }
-  }
-  return best->synonym;
-}
-
 Status Apply(const Pair& pair, bool behind_password, ConnectOptions& options,
              std::map<std::string_view, std::string>& given) {
   const std::string name = Normalized(pair.key);
@@ -337,9 +328,16 @@ Status Apply(const Pair& pair, bool behind_password, ConnectOptions& options,
     return Error(ErrorId::kKeywordUnsupported)
         .With("why", "unknown text behind PWD; a password with ; stands in {braces}");
   }
-  return Error(ErrorId::kKeywordUnsupported)
-      .With("keyword", pair.key)
-      .With("nearest", std::string(Nearest(name)));
+  Error error(ErrorId::kKeywordUnsupported);
+  error.Add("keyword", pair.key);
+  NearNames names(name);
+  for (const Keyword& keyword : kKeywords) names.Offer(keyword.name);
+  if (const std::string nearest = names.Nearest(); !nearest.empty()) {
+    error.Add(
+        "nearest",
+        std::string(std::ranges::find(kKeywords, nearest, &Keyword::name)->synonym));
+  }
+  return error;
 }
 
 }  // namespace

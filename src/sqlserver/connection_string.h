@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,16 @@ enum class Authentication : std::uint8_t {
   kServicePrincipal,  // ActiveDirectoryServicePrincipal
 };
 
+// What a server says of where a token for it comes from. It may be anybody's words:
+// whoever has a secret to lose decides whether to follow them.
+struct TokenPlace {
+  std::string sts_url;
+  std::string spn;
+};
+// Gets a token in the middle of a login, within `limit_ms` (0: no limit).
+using AskToken =
+    std::function<Result<Secret>(const TokenPlace& place, std::int64_t limit_ms)>;
+
 struct ConnectOptions {
   std::string host;
   std::optional<std::uint16_t> port;    // Absent: 1433, or what SQL Browser says.
@@ -35,6 +46,7 @@ struct ConnectOptions {
   std::string user;
   Secret password;
   std::optional<Secret> access_token;
+  AskToken ask_token;  // In place of user, password and access_token.
   Authentication authentication = Authentication::kNotGiven;
   Encrypt encrypt = Encrypt::kMandatory;
   bool trust_server_certificate = false;

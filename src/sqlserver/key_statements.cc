@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "sqlserver/key_spans.h"
+#include "sqlserver/question.h"
 
 namespace mssql_cdc::sqlserver {
 namespace {
@@ -30,10 +31,12 @@ std::string Where(const std::string& condition) {
 }
 
 // A statement that reads the source table, with what goes before and after it.
-Request Reading(const SourceSettings& settings, const std::string& sql,
+template <typename What>
+Request Reading(What what, const SourceSettings& settings, const std::string& sql,
                 std::vector<Parameter> parameters) {
-  return {SettingsBefore(settings) + sql + SettingsAfter(settings),
-          std::move(parameters)};
+  return Asking(std::move(what),
+                SettingsBefore(settings) + sql + SettingsAfter(settings),
+                std::move(parameters));
 }
 
 // The key of the row that `skip_count` rows precede in the pieces together. Each gives
@@ -64,17 +67,19 @@ std::string BigInt(std::int64_t value) {
 }  // namespace
 
 Request AskColumnDetails(std::string_view schema, std::string_view table) {
-  return {
+  return Asking(
+      Question::ColumnDetails{std::string(table)},
       "SELECT name, max_length, [precision], scale, collation_name FROM sys.columns "
       "WHERE object_id = OBJECT_ID(@source)",
       {{"@source", Parameter::Kind::kNVarChar,
-        QuoteName(schema) + "." + QuoteName(table), 0}}};
+        QuoteName(schema) + "." + QuoteName(table), 0}});
 }
 
 Request AskSpaceUsed(std::string_view schema, std::string_view table) {
-  return {"EXEC sys.sp_spaceused @objname = @source",
-          {{"@source", Parameter::Kind::kNVarChar,
-            QuoteName(schema) + "." + QuoteName(table), 0}}};
+  return Asking(Question::SpaceUsed{std::string(table)},
+                "EXEC sys.sp_spaceused @objname = @source",
+                {{"@source", Parameter::Kind::kNVarChar,
+                  QuoteName(schema) + "." + QuoteName(table), 0}});
 }
 
 Request AskLastKey(const KeyTable& table) {
@@ -82,7 +87,7 @@ Request AskLastKey(const KeyTable& table) {
   for (const KeyColumn& key : table.keys) {
     order += (order.empty() ? "" : ", ") + QuoteName(key.name) + " DESC";
   }
-  return Reading(table.settings,
+  return Reading(Question::LastKey{table}, table.settings,
                  "SELECT TOP (1) " + KeyNames(table) +
                      FromTable(table.schema, table.table) + " ORDER BY " + order,
                  {});
@@ -92,15 +97,16 @@ Request SeekKey(const KeyTable& table, const KeySpan& span, std::int64_t skip_co
   std::vector<Parameter> parameters;
   const std::vector<std::string> pieces =
       PiecesOf(table.keys, span, FirstKey::kIncluded, parameters);
-  return Reading(table.settings, SeekIn(table, pieces, skip_count),
-                 std::move(parameters));
+  return Reading(Question::SeekKey{table, span, skip_count}, table.settings,
+                 SeekIn(table, pieces, skip_count), std::move(parameters));
 }
 
 Request SeekAbove(const KeyTable& table, const KeyBound& bound) {
   std::vector<Parameter> parameters;
   const std::vector<std::string> pieces =
       PiecesOf(table.keys, {bound, std::nullopt}, FirstKey::kExcluded, parameters);
-  return Reading(table.settings, SeekIn(table, pieces, 0), std::move(parameters));
+  return Reading(Question::SeekAbove{table, bound}, table.settings,
+                 SeekIn(table, pieces, 0), std::move(parameters));
 }
 
 Request CountSlices(const SliceQuestion& question) {
@@ -108,7 +114,7 @@ Request CountSlices(const SliceQuestion& question) {
   const std::string width = BigInt(question.width);
   // Division cuts towards zero: below it, one less where something was cut.
   return Reading(
-      question.settings,
+      question, question.settings,
       "SELECT slice, COUNT_BIG(*) AS row_count, MIN(k) AS min_key, MAX(k) AS max_key "
       "FROM (SELECT " +
           key + " AS k, " + key + " / " + width + " - CASE WHEN " + key + " < 0 AND " +
@@ -131,7 +137,7 @@ Request ReadChunk(const ChunkQuestion& question) {
     sql += (sql.empty() ? "SELECT " : "; SELECT ") + NamesOf(question.columns) +
            FromTable(table.schema, table.table) + Where(piece);
   }
-  return Reading(table.settings, sql, std::move(parameters));
+  return Reading(question, table.settings, sql, std::move(parameters));
 }
 
 Request MapTimeToLsn(const TimeQuestion& question) {

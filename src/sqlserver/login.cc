@@ -31,12 +31,15 @@ struct Attempt {
   // The way to the server: at first `login` itself, later TLS over it.
   std::unique_ptr<net::Transport> transport;
   LoginTransport* login = nullptr;  // Owned by `transport` or what that one owns.
+  Clock& clock;
+  std::int64_t deadline_ns = 0;  // 0: none.
 };
 
 // What the server's answer to LOGIN7 said.
 struct LoginReply {
   std::optional<tds::LoginAck> ack;
   std::optional<tds::Routed> route;
+  std::optional<tds::FedAuthInfo> wants_token;
   std::optional<Error> failure;
   std::optional<std::uint16_t> packet_size_bytes;
   std::array<std::uint8_t, 5> collation{};
@@ -47,6 +50,18 @@ Error Malformed(std::string_view why) {
   return Error(ErrorId::kTdsMalformed)
       .With("during", "login")
       .With("why", std::string(why));
+}
+
+bool BringsToken(const ConnectOptions& options) {
+  return options.access_token || options.ask_token;
+}
+
+// Milliseconds until `deadline_ns`; 0 if there is no deadline.
+Result<std::int64_t> LeftMs(Clock& clock, std::int64_t deadline_ns) {
+  if (deadline_ns == 0) return std::int64_t{0};
+  const std::int64_t left_ms = (deadline_ns - clock.MonotonicNs()) / 1'000'000;
+  if (left_ms <= 0) return Error(ErrorId::kTimedOut).With("during", "login");
+  return left_ms;
 }
 
 std::uint8_t EncryptionWish(Encrypt encrypt) {
@@ -66,7 +81,7 @@ Result<tds::PreloginReply> AskPrelogin(Attempt& attempt) {
   tds::PreloginRequest request;
   request.encryption = EncryptionWish(attempt.options.encrypt);
   request.instance = attempt.options.instance.value_or("");
-  request.fed_auth = attempt.options.access_token.has_value();
+  request.fed_auth = BringsToken(attempt.options);
   TRY(SendMessage(*attempt.transport, tds::PacketType::kPrelogin,
                   tds::EncodePrelogin(request), kInitialPacketSizeBytes));
   tds::PacketReader reader(tds::PacketType::kReply, kInitialPacketSizeBytes);
@@ -128,6 +143,7 @@ Status SendLogin(Attempt& attempt, Encryption encryption, bool fed_auth_echo) {
   login.database = options.database;
   login.read_only_intent = options.read_only_intent;
   login.access_token = options.access_token;
+  login.brings_token_later = !options.access_token && options.ask_token;
   login.fed_auth_echo = fed_auth_echo;
   TRY_ASSIGN(auto payload, tds::EncodeLogin7(login));
   auto sent = SendMessage(*attempt.transport, tds::PacketType::kLogin7, payload,
@@ -145,6 +161,8 @@ void Take(tds::Token&& token, const Redactor& redactor, LoginReply& reply) {
     reply.ack = std::move(*ack);
   } else if (auto* route = std::get_if<tds::Routed>(&token)) {
     reply.route = std::move(*route);
+  } else if (auto* place = std::get_if<tds::FedAuthInfo>(&token)) {
+    reply.wants_token = std::move(*place);
   } else if (const auto* size = std::get_if<tds::PacketSizeChanged>(&token)) {
     reply.packet_size_bytes = size->size_bytes;
   } else if (const auto* collation = std::get_if<tds::CollationChanged>(&token)) {
@@ -192,13 +210,32 @@ bool IsVersionRead(std::uint32_t version) {
   return (generation >= 0x72 && generation <= 0x74) || generation == 0x08;
 }
 
+// Gets the token that the server asks for and sends it; it is in no message then.
+Status BringToken(Attempt& attempt, const tds::FedAuthInfo& wants, Redactor& redactor) {
+  TRY_ASSIGN(const std::int64_t left_ms, LeftMs(attempt.clock, attempt.deadline_ns));
+  TRY_ASSIGN(const Secret token,
+             attempt.options.ask_token({wants.sts_url, wants.spn}, left_ms));
+  redactor = Redactor(attempt.options.password, token, attempt.options.user);
+  std::vector<std::uint8_t> payload = tds::EncodeFedAuthToken(token);
+  auto sent = SendMessage(*attempt.transport, tds::PacketType::kFederatedToken, payload,
+                          kInitialPacketSizeBytes);
+  Wipe(payload);
+  return sent;
+}
+
 using Outcome = std::variant<LoggedIn, tds::Routed>;
 
 Result<Outcome> Conclude(Attempt& attempt, Encryption encryption) {
   LoggedIn session;
-  const Redactor redactor = RedactorOf(attempt.options);
+  Redactor redactor = RedactorOf(attempt.options);
   TRY_ASSIGN(LoginReply reply,
              ReadLoginReply(*attempt.transport, session.reader, redactor));
+  if (reply.wants_token && !reply.failure && !reply.ack) {
+    if (!attempt.options.ask_token) return Malformed("FEDAUTHINFO unasked for");
+    TRY(BringToken(attempt, *reply.wants_token, redactor));
+    session.reader.BeginMessage();
+    TRY_ASSIGN(reply, ReadLoginReply(*attempt.transport, session.reader, redactor));
+  }
   if (reply.failure) return std::move(*reply.failure);
   if (!reply.ack) return Malformed("no LOGINACK");
   if (!IsVersionRead(reply.ack->tds_version)) {
@@ -231,8 +268,12 @@ Result<Outcome> LogInOnce(Attempt& attempt) {
   if (!strict) {
     TRY_ASSIGN(encryption,
                DecideEncryption(attempt.options.encrypt, prelogin.encryption));
-    // A token is as good as a password and never goes out in clear.
-    if (encryption == Encryption::kNothing && attempt.options.access_token) {
+    // A token is as good as a password and never goes out in clear. One that is
+    // brought later comes behind the encrypted part of a login.
+    const bool is_clear =
+        encryption == Encryption::kNothing ||
+        (encryption == Encryption::kLoginOnly && !attempt.options.access_token);
+    if (is_clear && BringsToken(attempt.options)) {
       return Error(ErrorId::kEncryptionRefused)
           .With("why", "an access token is only sent encrypted");
     }
@@ -253,14 +294,6 @@ Result<Address> FirstAddress(const ConnectOptions& options, net::Dialer& dialer,
   TRY_ASSIGN(address.port,
              dialer.InstancePort(options.host, *options.instance, left_ms));
   return address;
-}
-
-// Milliseconds until `deadline_ns`; 0 if there is no deadline.
-Result<std::int64_t> LeftMs(Clock& clock, std::int64_t deadline_ns) {
-  if (deadline_ns == 0) return std::int64_t{0};
-  const std::int64_t left_ms = (deadline_ns - clock.MonotonicNs()) / 1'000'000;
-  if (left_ms <= 0) return Error(ErrorId::kTimedOut).With("during", "login");
-  return left_ms;
 }
 
 }  // namespace
@@ -303,7 +336,7 @@ Result<LoggedIn> LogIn(const ConnectOptions& options, net::Dialer& dialer,
     TRY_ASSIGN(auto dialed, dialer.Dial(address.host, address.port, left_ms));
     auto login =
         std::make_unique<LoginTransport>(std::move(dialed), clock, deadline_ns);
-    Attempt attempt{options, address, nullptr, login.get()};
+    Attempt attempt{options, address, nullptr, login.get(), clock, deadline_ns};
     attempt.transport = std::move(login);
     auto outcome = LogInOnce(attempt);
     if (!outcome.ok()) {

@@ -404,6 +404,64 @@ TEST(LogIn, ATokenIsNeverSentInClear) {
   EXPECT_EQ(TryLogIn(server, options).error().id(), ErrorId::kEncryptionRefused);
 }
 
+// FEDAUTHINFO (MS-TDS 2.2.7.12), with an empty place of tokens.
+Wire WantsToken() { return Hex("EE 04000000 00000000"); }
+
+TEST(LogIn, AServerGetsNoTokenThatWasNotOffered) {
+  ScriptedServer server([](auto client) {
+    ReadMessage(*client);
+    SendReply(*client, PreloginReply(tds::kEncryptNotSupported));
+    ReadMessage(*client);
+    SendReply(*client, WantsToken());
+    EXPECT_TRUE(ReadMessage(*client).packet_lengths.empty());
+  });
+  EXPECT_EQ(TryLogIn(server, Options()).error().id(), ErrorId::kTdsMalformed);
+}
+
+TEST(LogIn, ATokenIsAskedForWhereTheServerSaysAndBroughtInAMessageOfItsOwn) {
+  Wire token;
+  {
+    ScriptedServer server([&](auto client) {
+      ReadMessage(*client);
+      SendReply(*client, PreloginReply(tds::kEncryptOn));
+      auto tls = AcceptTls(std::move(client), Identity(), false);
+      ASSERT_NE(tls, nullptr);
+      ReadMessage(*tls);
+      SendReply(*tls, Join(Hex("EE 1E000000 02000000 01 02000000 16000000 02 06000000 "
+                               "18000000"),
+                           Utf16("u"), Utf16("spn")));
+      const Message message = ReadMessage(*tls);
+      EXPECT_EQ(message.type, tds::PacketType::kFederatedToken);
+      token = message.payload;
+      SendReply(*tls, LoginReply());
+    });
+    ConnectOptions options = Options(Encrypt::kMandatory);
+    options.ca_file = CaFile();
+    options.ask_token = [](const TokenPlace& place, std::int64_t limit_ms) {
+      EXPECT_EQ(place.sts_url, "u");
+      EXPECT_EQ(place.spn, "spn");
+      EXPECT_GT(limit_ms, 0);
+      return Result<Secret>(Secret("ab"));
+    };
+    ASSERT_TRUE(TryLogIn(server, options).ok());
+  }
+  EXPECT_EQ(token, Hex("08000000 04000000 6100 6200"));
+}
+
+TEST(LogIn, ATokenThatIsBroughtLaterNeedsMoreThanAnEncryptedLogin) {
+  ScriptedServer server([](auto client) {
+    ReadMessage(*client);
+    SendReply(*client, PreloginReply(tds::kEncryptOff));
+    EXPECT_TRUE(ReadMessage(*client).packet_lengths.empty());
+  });
+  ConnectOptions options = Options(Encrypt::kLoginOnly);
+  options.ask_token = [](const TokenPlace&, std::int64_t) {
+    ADD_FAILURE() << "asked";
+    return Result<Secret>(Secret("ab"));
+  };
+  EXPECT_EQ(TryLogIn(server, options).error().id(), ErrorId::kEncryptionRefused);
+}
+
 TEST(LogIn, ATokenLongerThanAPacketIsSentInSeveral) {
   Wire login7;
   std::vector<std::size_t> lengths;

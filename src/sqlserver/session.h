@@ -25,9 +25,13 @@ namespace mssql_cdc::sqlserver {
 
 using Parameter = tds::Parameter;
 
+struct Question;  // question.h
+
 struct Request {
   std::string sql;                    // UTF-8.
   std::vector<Parameter> parameters;  // None: sent as a batch, else sp_executesql.
+  // The same as values, for a backend that reads no T-SQL; absent: only the text says.
+  std::shared_ptr<const Question> question = nullptr;
 };
 
 struct BatchLimits {

@@ -1,6 +1,9 @@
 #include "sqlserver/statements.h"
 
+#include <map>
 #include <utility>
+
+#include "sqlserver/question.h"
 
 namespace mssql_cdc::sqlserver {
 namespace {
@@ -102,33 +105,37 @@ std::string ChangeTableName(std::string_view capture_instance) {
 }
 
 Request AskServerClock() {
-  return {
+  return Asking(
+      Question::ServerClock{},
       "SELECT CAST(SERVERPROPERTY('ProductMajorVersion') AS int) AS major_version, "
       "CAST(SERVERPROPERTY('EngineEdition') AS int) AS engine_edition, "
-      "DATEPART(TZOFFSET, SYSDATETIMEOFFSET()) AS offset_minutes",
-      {}};
+      "DATEPART(TZOFFSET, SYSDATETIMEOFFSET()) AS offset_minutes");
 }
 
-Request AskServerZone() { return {"SELECT CURRENT_TIMEZONE_ID() AS zone", {}}; }
+Request AskServerZone() {
+  return Asking(Question::ServerZone{}, "SELECT CURRENT_TIMEZONE_ID() AS zone");
+}
 
-Request ListInstances() { return {"EXEC sys.sp_cdc_help_change_data_capture", {}}; }
+Request ListInstances() {
+  return Asking(Question::Instances{}, "EXEC sys.sp_cdc_help_change_data_capture");
+}
 
 Request ListColumns(std::string_view capture_instance, std::string_view source_schema,
                     std::string_view source_table) {
-  return {
-      "EXEC sys.sp_cdc_get_captured_columns @capture_instance = @instance; "
-      "SELECT name, column_id, is_computed FROM sys.columns "
-      "WHERE object_id = OBJECT_ID(@source); "
-      "SELECT name FROM sys.columns WHERE object_id = OBJECT_ID(@changes)",
-      {TextParameter("@instance", capture_instance),
-       TextParameter("@source", SourceTable(source_schema, source_table)),
-       TextParameter("@changes", ChangeTableName(capture_instance))}};
+  return Asking(Question::Columns{std::string(capture_instance)},
+                "EXEC sys.sp_cdc_get_captured_columns @capture_instance = @instance; "
+                "SELECT name, column_id, is_computed FROM sys.columns "
+                "WHERE object_id = OBJECT_ID(@source); "
+                "SELECT name FROM sys.columns WHERE object_id = OBJECT_ID(@changes)",
+                {TextParameter("@instance", capture_instance),
+                 TextParameter("@source", SourceTable(source_schema, source_table)),
+                 TextParameter("@changes", ChangeTableName(capture_instance))});
 }
 
 Request AskNetworkWait() { return {std::string(kNetworkWait), {}}; }
 
 Request Poll(const PollQuestion& question) {
-  Request request;
+  Request request = Asking(question, "");
   request.parameters.push_back(LsnParameter("@after", question.after));
   request.parameters.push_back(TextParameter("@schema", question.source_schema));
   request.parameters.push_back(TextParameter("@table", question.source_table));
@@ -171,6 +178,28 @@ Request Poll(const PollQuestion& question) {
   return request;
 }
 
+Request WatchChanges(const WatchQuestion& question) {
+  std::string sql =
+      "SELECT TOP (1) start_lsn AS lsn, DATEDIFF(second, tran_end_time, GETDATE()) AS "
+      "age_seconds FROM cdc.lsn_time_mapping ORDER BY start_lsn DESC; SELECT ";
+  std::vector<Parameter> parameters;
+  std::map<LsnBytes, std::string> names;  // Most tables wait above the same commit.
+  for (std::size_t i = 0; i < question.tables.size(); ++i) {
+    const WatchQuestion::Table& table = question.tables[i];
+    const auto [name, is_new] =
+        names.try_emplace(table.after, "@after" + std::to_string(names.size()));
+    if (is_new) parameters.push_back(LsnParameter(name->second, table.after));
+    sql += i == 0 ? "CASE WHEN " : ", CASE WHEN ";
+    for (std::size_t k = 0; k < table.capture_instances.size(); ++k) {
+      sql += (k == 0 ? "EXISTS (SELECT 1 FROM " : " OR EXISTS (SELECT 1 FROM ") +
+             ChangeTableName(table.capture_instances[k]) + " WHERE [__$start_lsn] > " +
+             name->second + ")";
+    }
+    sql += " THEN 1 ELSE 0 END AS t" + std::to_string(i);
+  }
+  return {std::move(sql), std::move(parameters)};
+}
+
 Request ReadChanges(const ChangesQuestion& question) {
   const std::string_view command_id = question.command_id ? ", c.[__$command_id]" : "";
   std::string sql = "SELECT c.[__$start_lsn], c.[__$seqval], c.[__$operation]";
@@ -201,14 +230,15 @@ Request ReadChanges(const ChangesQuestion& question) {
     sql += "; ";
     sql += kNetworkWait;
   }
-  return {std::move(sql),
-          {LsnParameter("@after", question.after),
-           LsnParameter("@through", question.through),
-           TextParameter("@instance", question.capture_instance)}};
+  return Asking(question, std::move(sql),
+                {LsnParameter("@after", question.after),
+                 LsnParameter("@through", question.through),
+                 TextParameter("@instance", question.capture_instance)});
 }
 
 Request AskTiles(const TilesQuestion& question) {
-  return {
+  return Asking(
+      question,
       "SELECT MAX([__$start_lsn]) AS last_lsn, COUNT_BIG(*) AS row_count FROM "
       "(SELECT [__$start_lsn], NTILE(" +
           std::to_string(question.tile_count) +
@@ -217,25 +247,27 @@ Request AskTiles(const TilesQuestion& question) {
           " WHERE [__$start_lsn] > @after AND [__$start_lsn] <= @through) AS t "
           "GROUP BY tile ORDER BY last_lsn",
       {LsnParameter("@after", question.after),
-       LsnParameter("@through", question.through)}};
+       LsnParameter("@through", question.through)});
 }
 
 Request AskNewestCommit(const std::optional<std::string>& zone) {
-  return {NewestCommit(zone), {}};
+  return Asking(Question::NewestCommit{}, NewestCommit(zone));
 }
 
 Request AskCommitTime(const LsnBytes& lsn, const std::optional<std::string>& zone) {
-  return {"SELECT " + CommitTime("", zone) +
-              " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn = @lsn",
-          {LsnParameter("@lsn", lsn)}};
+  return Asking(Question::CommitTime{lsn, false},
+                "SELECT " + CommitTime("", zone) +
+                    " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn = @lsn",
+                {LsnParameter("@lsn", lsn)});
 }
 
 Request AskCommitTimeAtOrBelow(const LsnBytes& lsn,
                                const std::optional<std::string>& zone) {
-  return {"SELECT TOP (1) " + CommitTime("", zone) +
-              " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn <= @lsn "
-              "ORDER BY start_lsn DESC",
-          {LsnParameter("@lsn", lsn)}};
+  return Asking(Question::CommitTime{lsn, true},
+                "SELECT TOP (1) " + CommitTime("", zone) +
+                    " AS commit_time FROM cdc.lsn_time_mapping WHERE start_lsn <= @lsn "
+                    "ORDER BY start_lsn DESC",
+                {LsnParameter("@lsn", lsn)});
 }
 
 Request AskCaptureJobs() {
@@ -250,8 +282,9 @@ Request AskCaptureErrors() {
 }
 
 Request AskMinLsn(std::string_view capture_instance) {
-  return {"SELECT sys.fn_cdc_get_min_lsn(@instance) AS min_lsn",
-          {TextParameter("@instance", capture_instance)}};
+  return Asking(Question::MinLsn{std::string(capture_instance)},
+                "SELECT sys.fn_cdc_get_min_lsn(@instance) AS min_lsn",
+                {TextParameter("@instance", capture_instance)});
 }
 
 Request AskKeyExtent(std::string_view schema, std::string_view table,
@@ -259,10 +292,10 @@ Request AskKeyExtent(std::string_view schema, std::string_view table,
   // Two subqueries, so that each is one seek in the key's index.
   const std::string from =
       "(" + QuoteName(key) + ") AS bigint) FROM " + SourceTable(schema, table) + ")";
-  return {SettingsBefore(settings) + "SELECT (SELECT CAST(MIN" + from +
-              " AS min_key, (SELECT CAST(MAX" + from + " AS max_key" +
-              SettingsAfter(settings),
-          {}};
+  return Asking(Question::KeyExtent{std::string(table), std::string(key)},
+                SettingsBefore(settings) + "SELECT (SELECT CAST(MIN" + from +
+                    " AS min_key, (SELECT CAST(MAX" + from + " AS max_key" +
+                    SettingsAfter(settings));
 }
 
 Request CountSlices(std::string_view schema, std::string_view table,
@@ -303,7 +336,7 @@ Request ReadSnapshot(const SnapshotQuestion& question) {
     sql += question.after ? " AND " + below
                           : " WHERE (" + below + " OR " + key + " IS NULL)";
   }
-  return {sql + SettingsAfter(question.settings), {}};
+  return Asking(question, sql + SettingsAfter(question.settings));
 }
 
 }  // namespace mssql_cdc::sqlserver

@@ -64,6 +64,19 @@ struct PollQuestion {
 // first so many commits. In that order, so that what a commit brought is seen with it.
 Request Poll(const PollQuestion& question);
 
+struct WatchQuestion {
+  struct Table {
+    std::vector<std::string> capture_instances;
+    LsnBytes after{};
+  };
+  std::vector<Table> tables;  // Not empty, at most kWatchedTableCountMax.
+};
+inline constexpr std::size_t kWatchedTableCountMax = 1000;
+// Two sets: lsn, age_seconds of the newest commit (no row before the first); one row
+// with a column t0, t1, ... int for each table: 1 where one of its instances has
+// changes above `after`, else 0.
+Request WatchChanges(const WatchQuestion& question);
+
 struct ChangeColumn {
   std::string name;
   // The T-SQL type that the server converts to; empty: as it is.

@@ -20,7 +20,10 @@ constexpr std::size_t kFixedSizeBytes = 94;
 // The bounds that MS-TDS sets, in UTF-16 code units.
 constexpr std::size_t kNameUnitsMax = 128;
 
+// Libraries of the FEDAUTH feature, and the workflow of a login by name and secret.
 constexpr std::uint8_t kFedAuthSecurityToken = 1;
+constexpr std::uint8_t kFedAuthAdal = 2;
+constexpr std::uint8_t kAdalNameAndSecret = 1;
 
 struct Field {
   std::string_view option;  // As the connection string names it.
@@ -44,6 +47,13 @@ void WriteFeatures(const Login7& login, Writer& out) {
                                      (login.fed_auth_echo ? 1 : 0)));
     out.Le(static_cast<std::uint32_t>(token.size()));
     out.Bytes(token);
+  }
+  if (login.brings_token_later) {
+    out.Le(static_cast<std::uint8_t>(Feature::kFedAuth));
+    out.Le(std::uint32_t{2});
+    out.Le(
+        static_cast<std::uint8_t>((kFedAuthAdal << 1) | (login.fed_auth_echo ? 1 : 0)));
+    out.Le(kAdalNameAndSecret);
   }
   out.Le(static_cast<std::uint8_t>(Feature::kUtf8Support));
   out.Le(std::uint32_t{1});
@@ -69,7 +79,7 @@ void WriteFixed(const Login7& login, Writer& out) {
 }  // namespace
 
 Result<std::vector<std::uint8_t>> EncodeLogin7(const Login7& login) {
-  const bool with_token = login.access_token.has_value();
+  const bool with_token = login.access_token.has_value() || login.brings_token_later;
   // In the order of the offset table; the extension, which is a pointer, comes between
   // ServerName and CltIntName.
   constexpr std::size_t kPasswordIndex = 2;
@@ -123,6 +133,17 @@ Result<std::vector<std::uint8_t>> EncodeLogin7(const Login7& login) {
   out.PatchLe(extension_offset, static_cast<std::uint32_t>(out.size()));
   WriteFeatures(login, out);
   out.PatchLe(0, static_cast<std::uint32_t>(out.size()));
+  return out.Take();
+}
+
+std::vector<std::uint8_t> EncodeFedAuthToken(const Secret& token) {
+  std::vector<std::uint8_t> text;
+  AppendUtf16(token.Reveal(), text);
+  Writer out;
+  out.Le(static_cast<std::uint32_t>(sizeof(std::uint32_t) + text.size()));
+  out.Le(static_cast<std::uint32_t>(text.size()));
+  out.Bytes(text);
+  for (std::uint8_t& byte : text) byte = 0;
   return out.Take();
 }
 

@@ -96,6 +96,18 @@ TEST(Login7, ATokenIsSentInPlaceOfTheCredentials) {
   EXPECT_TRUE(Holds(wire, Hex("02 13000000 02 0E000000")));
 }
 
+// The layouts are MS-TDS 2.2.6.4 (FEDAUTH, library ADAL) and 2.2.6.3.
+TEST(Login7, ATokenThatIsBroughtLaterIsOfferedInPlaceOfTheCredentials) {
+  Login7 login = Sample();
+  login.brings_token_later = true;
+  login.fed_auth_echo = true;
+  const Wire wire = EncodeLogin7(login).value();
+  EXPECT_TRUE(Holds(wire, Hex("02 02000000 05 01 0A")));
+  EXPECT_EQ(FieldAt(wire, 40), Wire{});
+  EXPECT_EQ(FieldAt(wire, 44), Wire{});
+  EXPECT_EQ(EncodeFedAuthToken(Secret("ab")), Hex("08000000 04000000 6100 6200"));
+}
+
 TEST(Login7, ReadOnlyIntentIsAFlag) {
   Login7 login = Sample();
   login.read_only_intent = true;

@@ -92,6 +92,10 @@ class ReplyDecoder::Impl {
       return ReplyProgress{consumed, NeedMore{}};
     }
     if (EndsRows(id)) rows_.reset();
+    if (std::holds_alternative<FedAuthInfo>(*token.value())) {
+      return At(Error(ErrorId::kTdsRefusedToken).With("token", "FEDAUTHINFO"),
+                consumed);
+    }
     return ReplyProgress{consumed + in.offset(), std::move(*token.value())};
   }
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/limits.h"
+#include "columns/value_text.h"
 #include "tds/utf16.h"
 
 namespace mssql_cdc::tds {
@@ -157,12 +158,6 @@ std::size_t FixedNeed(const TypeInfo& type) {
   return 0;
 }
 
-unsigned __int128 PowerOfTen(int exponent) {
-  unsigned __int128 power = 1;
-  for (int i = 0; i < exponent; ++i) power *= 10;
-  return power;
-}
-
 std::size_t WidthBytes(columns::Kind kind) {
   const std::size_t width = columns::ValueWidthBytes(kind);
   if (width != 0) return width;
@@ -183,7 +178,8 @@ Status AddColumn(const WireColumn& wire, columns::Schema& schema, RowPlan& plan)
   column.nullable = (wire.flags & kFlagsMaybeNull) != 0;
   column.op = OpOf(wire.type, column.codec.encoding);
   column.kind = type->kind;
-  column.magnitude_max = PowerOfTen(wire.type.precision) - 1;
+  column.magnitude_max =
+      static_cast<unsigned __int128>(columns::PowerOfTen(wire.type.precision)) - 1;
   column.magnitude_max_low = static_cast<std::uint64_t>(
       std::min<unsigned __int128>(column.magnitude_max, UINT64_MAX));
   column.type = wire.type;

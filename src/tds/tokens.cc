@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/limits.h"
 #include "tds/type_info.h"
 #include "tds/utf16.h"
@@ -109,6 +111,34 @@ Result<Token> DecodeReturnValue(TokenId id, Reader& in) {
   if (!in.ok()) return Token(Skipped{id});
   TRY(SkipValue(type, in));
   return Token(Skipped{id});
+}
+
+// u32 length, then u32 count, `count` times {u8 id, u32 length, u32 offset from the
+// count}, and the UTF-16 texts that they point to.
+Result<Token> DecodeFedAuthInfo(TokenId id, Reader& in) {
+  constexpr std::uint8_t kStsUrl = 1;
+  constexpr std::uint8_t kSpn = 2;
+  const auto size = in.Le<std::uint32_t>();
+  if (size > kTdsTokenSizeBytesMax) return TooLong(id, size);
+  const auto bytes = in.Bytes(size);
+  if (!in.ok()) return Token(Skipped{id});
+  Reader body(bytes);
+  FedAuthInfo info;
+  const auto count = body.Le<std::uint32_t>();
+  for (std::uint32_t i = 0; i < count && body.ok(); ++i) {
+    const auto option = body.Le<std::uint8_t>();
+    const std::uint64_t length = body.Le<std::uint32_t>();
+    const std::uint64_t offset = body.Le<std::uint32_t>();
+    if (!body.ok() || length % 2 != 0 || offset + length > bytes.size()) {
+      return Malformed(id, bytes.size(), body.offset());
+    }
+    std::string text = Utf8FromUtf16(bytes.subspan(static_cast<std::size_t>(offset),
+                                                   static_cast<std::size_t>(length)));
+    if (option == kStsUrl) info.sts_url = std::move(text);
+    if (option == kSpn) info.spn = std::move(text);
+  }
+  if (!body.ok()) return Malformed(id, bytes.size(), body.offset());
+  return Token(std::move(info));
 }
 
 Result<Token> SkipShortPrefixed(TokenId id, Reader& in) {

@@ -97,6 +97,14 @@ struct FeatureExtAck {
   bool operator==(const FeatureExtAck&) const = default;
 };
 
+// FEDAUTHINFO: the server wants a token, and says where one comes from and what it is
+// for. Only in answer to a login that offers to bring one.
+struct FedAuthInfo {
+  std::string sts_url;  // "https://login.windows.net/<tenant>"
+  std::string spn;      // "https://database.windows.net/"
+  bool operator==(const FedAuthInfo&) const = default;
+};
+
 // A token that changes nothing for this client; it was read to its end.
 struct Skipped {
   TokenId id = TokenId::kOrder;
@@ -105,7 +113,7 @@ struct Skipped {
 
 using Token = std::variant<Done, ReturnStatus, ServerMessage, LoginAck, DatabaseChanged,
                            PacketSizeChanged, CollationChanged, TransactionChanged,
-                           Routed, FeatureExtAck, Skipped>;
+                           Routed, FeatureExtAck, FedAuthInfo, Skipped>;
 
 // Reads what follows the id. A decoder that ran past the end leaves `in` failed and its
 // value meaningless. Errors: TdsMalformed, TdsLimitExceeded.
@@ -126,6 +134,7 @@ Result<Token> DecodeReturnValue(TokenId id, Reader& in);
 Result<Token> DecodeLoginAck(TokenId id, Reader& in);
 Result<Token> DecodeFeatureExtAck(TokenId id, Reader& in);
 Result<Token> DecodeEnvChange(TokenId id, Reader& in);
+Result<Token> DecodeFedAuthInfo(TokenId id, Reader& in);
 Result<Token> SkipShortPrefixed(TokenId id, Reader& in);  // u16 length
 Result<Token> SkipLongPrefixed(TokenId id, Reader& in);   // u32 length
 
@@ -146,7 +155,7 @@ inline constexpr std::array kTokenRules = {
     TokenRule{TokenId::kEnvChange, "ENVCHANGE", DecodeEnvChange},
     TokenRule{TokenId::kSessionState, "SESSIONSTATE", SkipLongPrefixed},
     TokenRule{TokenId::kSspi, "SSPI", nullptr},
-    TokenRule{TokenId::kFedAuthInfo, "FEDAUTHINFO", nullptr},
+    TokenRule{TokenId::kFedAuthInfo, "FEDAUTHINFO", DecodeFedAuthInfo},
     TokenRule{TokenId::kDone, "DONE", DecodeDone},
     TokenRule{TokenId::kDoneProc, "DONEPROC", DecodeDone},
     TokenRule{TokenId::kDoneInProc, "DONEINPROC", DecodeDone},

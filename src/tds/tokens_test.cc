@@ -70,6 +70,14 @@ const TokenCase kTokenCases[] = {
     {"feature acknowledgements", Hex("AE 0A 01000000 01  02 00000000 FF"),
      FeatureExtAck{{{0x0A, {1}}, {0x02, {}}}}},
     {"no feature acknowledged", Hex("AE FF"), FeatureExtAck{}},
+    // MS-TDS 2.2.7.12: offsets count from the number of options.
+    {"where a token comes from",
+     Join(Hex("EE 24000000 02000000 01 08000000 16000000 02 06000000 1E000000"),
+          Utf16("sts:"), Utf16("spn")),
+     FedAuthInfo{"sts:", "spn"}},
+    {"the same with an option of a later server",
+     Join(Hex("EE 11000000 01000000 77 04000000 0D000000"), Utf16("??")),
+     FedAuthInfo{}},
     {"session state", Hex("E4 03000000 010203"), Skipped{TokenId::kSessionState}},
     {"table names", Hex("A4 0100 00"), Skipped{TokenId::kTabName}},
     {"column info", Hex("A5 0300 010000"), Skipped{TokenId::kColInfo}},
@@ -163,8 +171,16 @@ const HostileCase kHostileCases[] = {
     {"session state of four gigabytes", Hex("E4 FBFFFFFF"), ErrorId::kTdsLimitExceeded},
     {"return value of no known type", Hex("AC 0000 00 01 00000000 0000 01"),
      ErrorId::kTdsMalformed},
-    {"federated authentication that nobody asked for", Hex("EE FBFFFFFF"),
-     ErrorId::kTdsRefusedToken},
+    {"token's place of four gigabytes", Hex("EE FBFFFFFF"), ErrorId::kTdsLimitExceeded},
+    {"token's place without a count", Hex("EE 00000000"), ErrorId::kTdsMalformed},
+    {"token's place with options beyond its end", Hex("EE 04000000 FFFFFFFF"),
+     ErrorId::kTdsMalformed},
+    {"token's place whose text lies outside",
+     Hex("EE 0D000000 01000000 01 02000000 0C000000"), ErrorId::kTdsMalformed},
+    {"token's place whose offset wraps",
+     Hex("EE 0D000000 01000000 01 FEFFFFFF 0C000000"), ErrorId::kTdsMalformed},
+    {"token's place of half a character",
+     Hex("EE 0D000000 01000000 01 01000000 00000000"), ErrorId::kTdsMalformed},
 };
 
 TEST(Tokens, WhatAHostileServerSendsIsAnError) {

@@ -1,30 +1,11 @@
 #include "tds/utf16.h"
 
+#include "base/case_fold.h"
+
 namespace mssql_cdc::tds {
 namespace {
 
 constexpr std::uint32_t kReplacement = 0xFFFD;
-
-void AppendUtf8(std::uint32_t point, std::string& out) {
-  const auto trail = [&](int shift) {
-    out += static_cast<char>(0x80 | ((point >> shift) & 0x3F));
-  };
-  if (point < 0x80) {
-    out += static_cast<char>(point);
-  } else if (point < 0x800) {
-    out += static_cast<char>(0xC0 | (point >> 6));
-    trail(0);
-  } else if (point < 0x10000) {
-    out += static_cast<char>(0xE0 | (point >> 12));
-    trail(6);
-    trail(0);
-  } else {
-    out += static_cast<char>(0xF0 | (point >> 18));
-    trail(12);
-    trail(6);
-    trail(0);
-  }
-}
 
 struct Decoded {
   std::uint32_t point = kReplacement;

@@ -11,7 +11,9 @@ import base64
 import dataclasses
 import os
 import pathlib
+import signal
 import socket
+import subprocess
 import sys
 import tempfile
 
@@ -146,6 +148,33 @@ def try_case(program: pathlib.Path, folder: pathlib.Path, simulator: Simulator, 
     return wrong
 
 
+def ends(program: pathlib.Path, folder: pathlib.Path, simulator: Simulator) -> list[tuple[str, list[str]]]:
+    """What ends a continuous run from outside ends it as SIGTERM does: exit code 0, between batches."""
+    results = []
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "a reader that went away"):
+        pipeline = Pipeline(program, folder / name, simulator, "faults", "dbo_orders", f"ends {name}",
+                            trigger="continuous")
+        process = pipeline.start()
+        while (line := process.stdout.readline()) and "up to date" not in line:
+            pass
+        wrong = [] if line else ["it was never up to date"]
+        if name.startswith("SIG"):
+            process.send_signal(getattr(signal, name))
+        else:
+            process.stdout.close()
+            simulator.run("INSERT dbo.orders VALUES (2, N'b')")
+            simulator.capture()
+        try:
+            process.wait(60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        if process.returncode != 0:
+            wrong.append(f"it ended with {process.returncode}")
+        results.append((f"ended by {name}", wrong))
+    return results
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -162,6 +191,11 @@ def main() -> int:
                 failed += bool(wrong)
                 for text in wrong:
                     print(f"FAILED {case.name}: {text}")
+            for what, wrong in ends(args.program, folder / "ends", simulator):
+                passed += not wrong
+                failed += bool(wrong)
+                for text in wrong:
+                    print(f"FAILED {what}: {text}")
         finally:
             simulator.stop()
     print(f"{passed} passed, {failed} failed")

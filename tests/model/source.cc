@@ -79,20 +79,29 @@ Status Source::RunOn(const runtime::StreamConfig& config, lake::Lake& lake,
 Status Source::With(lake::Lake& lake, const net::TransportFaults& faults,
                     const std::string& database,
                     const std::function<Status(const runtime::StreamParts&)>& call) {
-  net::InMemoryDialer dialer([&](const std::string&, std::uint16_t) {
-    auto [client, server] = net::MakePipe();
-    server_->Serve(std::move(server));
-    return Result<std::unique_ptr<net::Transport>>(
-        net::MakeFaulty(std::move(client), faults));
-  });
+  const std::unique_ptr<net::Dialer> dialer = MakeDialer(faults);
+  runtime::ServerSessions sessions(Login(database), *dialer, clock_);
+  return call({&sessions, &lake, &clock_, observer, 1});
+}
+
+std::unique_ptr<net::Dialer> Source::MakeDialer(const net::TransportFaults& faults) {
+  return std::make_unique<net::InMemoryDialer>(
+      [this, faults](const std::string&, std::uint16_t) {
+        auto [client, server] = net::MakePipe();
+        server_->Serve(std::move(server));
+        return Result<std::unique_ptr<net::Transport>>(
+            net::MakeFaulty(std::move(client), faults));
+      });
+}
+
+sqlserver::ConnectOptions Source::Login(const std::string& database) {
   sqlserver::ConnectOptions connect;
   connect.host = "simulator";
   connect.database = database;
   connect.user = "sa";
   connect.password = Secret("Secret-1");
   connect.encrypt = sqlserver::Encrypt::kLoginOnly;
-  runtime::ServerSessions sessions(connect, dialer, clock_);
-  return call({&sessions, &lake, &clock_, observer, 1});
+  return connect;
 }
 
 RunResult Source::Run(const runtime::StreamConfig& config, lake::MemoryLake& lake,

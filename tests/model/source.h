@@ -38,6 +38,10 @@ class Source {
   void CaptureAll();
   sim::SimEngine& engine() { return *engine_; }
   const sim::wire::Counters& counters() const { return server_->counters(); }
+  // Connects in this process, with a server's faults if there are any.
+  std::unique_ptr<net::Dialer> MakeDialer(const net::TransportFaults& faults = {});
+  // How anybody logs in.
+  static sqlserver::ConnectOptions Login(const std::string& database = "life");
 
   // The server goes down, and its state becomes that of `backup` (Restore) or is copied
   // there (Backup); then it is up again.

@@ -294,6 +294,8 @@ int Main(int argc, char** argv) {
                      : tls == "none"   ? wire::TlsMode::kNotSupported
                                        : wire::TlsMode::kAsClientAsks;
   if (argc > 3) options.certificate_directory = argv[3];
+  if (argc > 4) options.sts_url = argv[4];
+  if (argc > 5) options.spn = argv[5];
   auto server = wire::Server::Start(options, std::make_shared<FixedEngine>());
   if (!server.ok()) {
     std::fprintf(stderr, "%s\n", server.error().Text().c_str());

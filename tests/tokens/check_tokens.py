@@ -99,15 +99,23 @@ class Case:
     mode: str = ""
     client_id: str = ""
     says: tuple[str, ...] = ()
+    server: str = "required"  # Of SERVERS.
+
+
+# TLS, and what FEDAUTHINFO says ([MS-TDS] 2.2.7.12): where tokens come from, and what they are for.
+SERVERS = {
+    "required": ("required", "https://login.windows.net/tenant-1", RESOURCE),
+    "none": ("none", "https://login.windows.net/tenant-1", RESOURCE),
+    "other tenant": ("required", "https://login.windows.net/tenant-2", RESOURCE),
+    "other service": ("required", "https://login.windows.net/tenant-1", "https://management.azure.com/"),
+    "no tenant": ("required", "https://login.windows.net/tenant-1/..%2f", RESOURCE),
+}
 
 
 def cases(endpoint: str, token_file: pathlib.Path) -> list[Case]:
     msi = ";Authentication=ActiveDirectoryMsi"
-    app = ";Authentication=ActiveDirectoryServicePrincipal"
     at_metadata = {"AZURE_POD_IDENTITY_AUTHORITY_HOST": endpoint}
     at_platform = {"IDENTITY_ENDPOINT": endpoint + "/msi/token", "IDENTITY_HEADER": "header-1"}
-    at_entra = {"AZURE_AUTHORITY_HOST": endpoint}
-    secret = {"user": "app-1@tenant-1", "password": {"env": "APP_SECRET"}}
     return [
         Case("an access token", "", options={"accessToken": {"env": "GOOD_TOKEN"}}),
         Case("a token of another server", "MC2001", options={"accessToken": {"env": "OTHER_TOKEN"}}),
@@ -131,11 +139,32 @@ def cases(endpoint: str, token_file: pathlib.Path) -> list[Case]:
         Case("an endpoint that is not there", "MC2007", msi,
              environment={"AZURE_POD_IDENTITY_AUTHORITY_HOST": "http://127.0.0.1:1"}),
         Case("an identity and a password", "MC6005", msi, {"password": {"env": "APP_SECRET"}}),
+    ]
+
+
+def application_cases(endpoint: str) -> list[Case]:
+    msi = ";Authentication=ActiveDirectoryMsi"
+    app = ";Authentication=ActiveDirectoryServicePrincipal"
+    at_entra = {"AZURE_AUTHORITY_HOST": endpoint}
+    secret = {"user": "app-1@tenant-1", "password": {"env": "APP_SECRET"}}
+    return [
         Case("an application", "", app, secret, at_entra),
         Case("an application, its tenant in the environment", "", app, secret | {"user": "app-1"},
              at_entra | {"AZURE_TENANT_ID": "tenant-1"}),
         Case("an application inside the string", "", app + f";UID=app-1@tenant-1;PWD={{{SECRET}}}", {}, at_entra),
-        Case("an application without a tenant", "MC6002", app, secret | {"user": "app-1"}, at_entra, says=("id@tenant",)),
+        Case("an application whose tenant the server tells", "", app, secret | {"user": "app-1"}, at_entra),
+        Case("an application with an empty tenant", "MC6002", app, secret | {"user": "app-1@"}, at_entra,
+             says=("id@tenant",)),
+        Case("a server of another tenant", "MC2008", app, secret | {"user": "app-1"}, at_entra, server="other tenant",
+             says=("status=400",)),
+        Case("a server that asks for another service's token", "MC2008", app, secret | {"user": "app-1"}, at_entra,
+             server="other service", says=("spn=https://management.azure.com/",)),
+        Case("a server whose tenant is none", "MC2008", app, secret | {"user": "app-1"}, at_entra, server="no tenant",
+             says=("sts_url=",)),
+        Case("a token that is brought later is not sent in clear", "MC1006", app + ";Encrypt=optional",
+             secret | {"user": "app-1"}, at_entra, says=("TLS off",), server="none"),
+        Case("a wrong secret, told in the middle of a login", "MC2008", app,
+             {"user": "app-1", "password": {"env": "OTHER_TOKEN"}}, at_entra, says=("invalid_client AADSTS7000215",)),
         Case("a wrong secret of an application", "MC2008", app, secret | {"password": {"env": "OTHER_TOKEN"}}, at_entra,
              says=("invalid_client AADSTS7000215",)),
         Case("Entra ID by http elsewhere", "MC2008", app, secret,
@@ -144,6 +173,10 @@ def cases(endpoint: str, token_file: pathlib.Path) -> list[Case]:
              {"AZURE_AUTHORITY_HOST": "http://127.0.0.1.login.example"}, says=("https",)),
         Case("a host behind a user's name", "MC2008", app, secret,
              {"AZURE_AUTHORITY_HOST": "http://localhost:1@login.example"}, says=("https",)),
+        Case("a place of another scheme", "MC2008", msi, environment={"IDENTITY_ENDPOINT": "unix:/run/token"},
+             says=("neither https nor http",)),
+        Case("a port that is none", "MC2008", app, secret, {"AZURE_AUTHORITY_HOST": "https://127.0.0.1:99999999999"},
+             says=("no host and port",)),
         Case("another kind", "MC6006", ";Authentication=ActiveDirectoryInteractive", {}, says=("ActiveDirectoryInteractive",)),
     ]
 
@@ -155,9 +188,10 @@ def toml(value) -> str:
 
 
 class FixedServer:
-    def __init__(self, program: pathlib.Path, folder: pathlib.Path, tls: str) -> None:
-        self.certificates = folder / f"certificates-{tls}"
-        self.process = subprocess.Popen([program, "0", tls, self.certificates], stdin=subprocess.PIPE,
+    def __init__(self, program: pathlib.Path, folder: pathlib.Path, name: str) -> None:
+        self.certificates = folder / f"certificates-{name}".replace(" ", "-")
+        tls, *says = SERVERS[name]
+        self.process = subprocess.Popen([program, "0", tls, self.certificates, *says], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         self.port = int(self.process.stdout.readline())
 
@@ -172,7 +206,7 @@ class FixedServer:
 
 
 def try_case(case: Case, args, folder: pathlib.Path, servers: dict[str, FixedServer], endpoint) -> list[str]:
-    server = servers["none" if "TLS off" in case.says else "required"]
+    server = servers["none" if "TLS off" in case.says else case.server]
     connection = case.connection
     if "Encrypt=" not in connection:
         connection += f";Encrypt=yes;CAFile={server.certificates}/ca.pem"
@@ -215,9 +249,10 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mssql-cdc-tokens-") as name:
         folder = pathlib.Path(name)
         (folder / "token").write_text(TOKEN + "\n")
-        servers = {tls: FixedServer(args.server, folder, tls) for tls in ("required", "none")}
+        servers = {name: FixedServer(args.server, folder, name) for name in SERVERS}
         try:
-            for number, case in enumerate(cases(f"http://127.0.0.1:{endpoint.server_port}", folder / "token")):
+            at = f"http://127.0.0.1:{endpoint.server_port}"
+            for number, case in enumerate([*cases(at, folder / "token"), *application_cases(at)]):
                 wrong = try_case(case, args, folder / str(number), servers, endpoint)
                 passed += not wrong
                 failed += bool(wrong)
@@ -226,7 +261,7 @@ def main() -> int:
         finally:
             for server in servers.values():
                 server.stop()
-    if endpoint.granted != 6:
+    if endpoint.granted != 7:
         failed += 1
         print(f"FAILED the endpoint gave {endpoint.granted} tokens")
     print(f"{passed} passed, {failed} failed")
