@@ -143,8 +143,8 @@ struct ChangeResult {
 };
 
 // The last two columns of a probe: kInt32 and kInt64.
-inline constexpr char kFileColumn[] = "_file";
-inline constexpr char kRowColumn[] = "_row";
+inline constexpr char kFileColumn[] = "__$mssql_cdc_file";
+inline constexpr char kRowColumn[] = "__$mssql_cdc_row";
 
 // A change of rows in the making: of the version it was begun on, rows are looked at
 // and removed, and others are added, all in one commit or none. One thread at a time.

@@ -1,7 +1,6 @@
 //! Rows of data files with their places: number of the file, number of the row in it.
 
 use std::collections::{HashMap, HashSet};
-use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::{sync_channel, SyncSender};
 use std::sync::Arc;
 
@@ -25,14 +24,14 @@ use serde_json::Value;
 
 use crate::change::{vector_of, Base};
 use crate::failure::{Code, Failure, Outcome};
-use crate::read::{lookup, Message, Rows};
+use crate::read::{lookup, send_last, Message, Rows};
 use crate::schema::table_fields;
 use crate::table::Place;
 
 const BATCHES_AHEAD: usize = 8;
 /// The row's number, while a file is read.
-const ROW_COLUMN: &str = "_row";
-const FILE_COLUMN: &str = "_file";
+const ROW_COLUMN: &str = "__$mssql_cdc_row";
+const FILE_COLUMN: &str = "__$mssql_cdc_file";
 
 fn scan_of(
     snapshot: &SnapshotRef,
@@ -200,14 +199,7 @@ struct Work {
 
 impl Work {
     fn run(self) {
-        let result = catch_unwind(AssertUnwindSafe(|| self.send_batches()));
-        let last = match result {
-            Ok(Ok(())) => Message::End,
-            Ok(Err(failure)) => Message::Failed(failure.detail),
-            Err(_) => Message::Failed("reading panicked".to_string()),
-        };
-        // The reader may have gone away already.
-        let _ = self.sender.send(last);
+        send_last(&self.sender, || self.send_batches());
     }
 
     fn send_batches(&self) -> Outcome<()> {

@@ -142,6 +142,17 @@ pub enum Message {
     End,
 }
 
+/// Runs `send_batches` and tells the reader of `sender` how it ended, a panic included.
+pub fn send_last(sender: &SyncSender<Message>, send_batches: impl FnOnce() -> Outcome<()>) {
+    let last = match catch_unwind(AssertUnwindSafe(send_batches)) {
+        Ok(Ok(())) => Message::End,
+        Ok(Err(failure)) => Message::Failed(failure.detail),
+        Err(_) => Message::Failed("reading panicked".to_string()),
+    };
+    // The reader may have gone away already.
+    let _ = sender.send(last);
+}
+
 struct Work {
     scan: Scan,
     engine: Arc<TableEngine>,
@@ -152,14 +163,7 @@ struct Work {
 
 impl Work {
     fn run(self) {
-        let result = catch_unwind(AssertUnwindSafe(|| self.send_batches()));
-        let last = match result {
-            Ok(Ok(())) => Message::End,
-            Ok(Err(failure)) => Message::Failed(failure.detail),
-            Err(_) => Message::Failed("reading panicked".to_string()),
-        };
-        // The reader may have gone away already.
-        let _ = self.sender.send(last);
+        send_last(&self.sender, || self.send_batches());
     }
 
     fn send_batches(&self) -> Outcome<()> {
