@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use delta_kernel::arrow::array::{RecordBatch, StringArray};
+use delta_kernel::arrow::array::{ArrayRef, RecordBatch, StringArray};
 use delta_kernel::arrow::datatypes::{
     DataType as ArrowType, Field as ArrowField, Schema as ArrowSchema,
 };
@@ -280,21 +280,33 @@ impl Append {
             ("numOutputRows", Some(row_count.to_string())),
             ("numOutputBytes", Some(size_bytes.to_string())),
         ]);
-        if let Some(text) = user_metadata {
-            let (row, schema) = commit_info(text)?;
-            transaction = transaction.with_commit_info(Box::new(ArrowEngineData::new(row)), schema);
-        }
+        let attempt_id = uuid::Uuid::new_v4().to_string();
+        let (row, schema) = commit_info(user_metadata, &attempt_id)?;
+        transaction = transaction.with_commit_info(Box::new(ArrowEngineData::new(row)), schema);
         for file in &self.written().files {
             transaction.add_files(Box::new(ArrowEngineData::new(file.add.clone())));
         }
-        let failure: Failure = match transaction.commit(self.place.engine.as_ref()) {
+        // None: somebody has the version.
+        let failure: Option<Failure> = match transaction.commit(self.place.engine.as_ref()) {
             Ok(CommitResult::Committed(committed)) => return Ok(Some(Some(committed))),
-            Ok(CommitResult::Conflicted(_)) => return Ok(None),
-            Ok(CommitResult::Retryable(retryable)) => retryable.error.into(),
-            Err(error) => error.into(),
+            Ok(CommitResult::Conflicted(_)) => None,
+            Ok(CommitResult::Retryable(retryable)) => Some(retryable.error.into()),
+            Err(error) => Some(error.into()),
         };
-        // The write may have reached the log before it failed.
-        match self.is_in_log(version) {
+        // The write may have reached the log before it failed; a client that repeats such
+        // a write on its own finds the version taken, by itself.
+        let found = self.is_in_log(version, &attempt_id);
+        let Some(failure) = failure else {
+            return match found {
+                Ok(true) => Ok(Some(None)),
+                Ok(false) => Ok(None),
+                Err(failure) => {
+                    self.keeps_files = true;
+                    Err(failure)
+                }
+            };
+        };
+        match found {
             Ok(true) => Ok(Some(None)),
             // An object store may still carry out what it did not answer.
             Ok(false) => {
@@ -308,7 +320,7 @@ impl Append {
         }
     }
 
-    fn is_in_log(&self, version: u64) -> Outcome<bool> {
+    fn is_in_log(&self, version: u64, attempt_id: &str) -> Outcome<bool> {
         let path = self.place.log_path(version)?;
         let read = runtime()?.block_on(async {
             let found = self.place.store.get(&path).await?;
@@ -319,10 +331,7 @@ impl Append {
             Err(StoreError::NotFound { .. }) => return Ok(false),
             Err(error) => return Err(error.into()),
         };
-        let text = String::from_utf8_lossy(&bytes);
-        let written = self.written();
-        let name = written.files.first().and_then(|file| file.path.filename());
-        Ok(name.is_some_and(|name| text.contains(name)))
+        Ok(String::from_utf8_lossy(&bytes).contains(attempt_id))
     }
 
     /// The same append on a newer snapshot, if the files written still fit the table.
@@ -372,14 +381,20 @@ impl Drop for Append {
     }
 }
 
-fn commit_info(user_metadata: &str) -> Outcome<(RecordBatch, SchemaRef)> {
-    let field = ArrowField::new("userMetadata", ArrowType::Utf8, true);
+fn commit_info(
+    user_metadata: Option<&str>,
+    attempt_id: &str,
+) -> Outcome<(RecordBatch, SchemaRef)> {
+    let mut texts = vec![("attemptId", attempt_id)];
+    texts.extend(user_metadata.map(|text| ("userMetadata", text)));
+    let fields = texts.iter().map(|(name, _)| ArrowField::new(*name, ArrowType::Utf8, true));
+    let arrays = texts.iter().map(|(_, text)| Arc::new(StringArray::from(vec![*text])) as ArrayRef);
     let row = RecordBatch::try_new(
-        Arc::new(ArrowSchema::new(vec![field])),
-        vec![Arc::new(StringArray::from(vec![user_metadata]))],
+        Arc::new(ArrowSchema::new(fields.collect::<Vec<_>>())),
+        arrays.collect(),
     )?;
-    let schema = StructType::try_new([StructField::nullable("userMetadata", DataType::STRING)])?;
-    Ok((row, Arc::new(schema)))
+    let fields = texts.iter().map(|(name, _)| StructField::nullable(*name, DataType::STRING));
+    Ok((row, Arc::new(StructType::try_new(fields)?)))
 }
 
 /// The first tries go at once: whoever won is done by then.
