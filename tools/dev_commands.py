@@ -201,6 +201,7 @@ def peers(words: list[str]) -> int:
 BENCHES = {
     "latency": bench_program("latency_bench"),
     "idle": script("bench/idle.py", "--program", dev_steps.PROGRAM),
+    "planning": bench_program("planning_bench"),
     "read": script("bench/read.py"),
     "serve": script("bench/serve.py"),
     "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),
