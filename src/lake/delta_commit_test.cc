@@ -94,8 +94,8 @@ TEST_P(DeltaCommitTest, ADeleteThatIsInTheLogKeepsItsVectors) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Errors, DeltaCommitTest, testing::Values(EEXIST, EIO),
-                         [](const auto& info) {
-                           return std::string(info.param == EEXIST ? "Taken"
+                         [](const auto& each) {
+                           return std::string(each.param == EEXIST ? "Taken"
                                                                    : "Failed");
                          });
 
