@@ -32,6 +32,8 @@ struct ReadColumn {
   // Whether the source table still has it: a snapshot reads NULL otherwise (dropped, or
   // dropped and added again, which is another column under the same name).
   bool in_source = true;
+  // The target's type holds more than the source's: a snapshot reads it with a cast.
+  bool is_widened = false;
 };
 
 struct ColumnPlan {

@@ -245,7 +245,7 @@ Result<Sets> Answers::operator()(const sqlserver::ChangesQuestion& asked) const 
   if (asked.command_id) own.push_back(Own("__$command_id", Kind::kInt32));
   own.push_back(Own("commit_time", Kind::kTimestampNtz));
   std::vector<Field> values;
-  for (const sqlserver::ChangeColumn& column : asked.columns) {
+  for (const sqlserver::SelectedColumn& column : asked.columns) {
     const auto known = std::ranges::find(instance->columns, column.name, &Field::name);
     if (known == instance->columns.end()) return Gone(column.name);
     const std::optional<columns::Type> type =

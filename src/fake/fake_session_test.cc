@@ -212,7 +212,8 @@ TEST_F(FakeSession, AnswersOfATableItself) {
   Write(History());
   const auto chunk = [](std::optional<sqlserver::KeyBound> lo,
                         std::optional<sqlserver::KeyBound> hi) {
-    return sqlserver::ReadChunk({Two(), {std::move(lo), std::move(hi)}, {"a", "b"}});
+    return sqlserver::ReadChunk(
+        {Two(), {std::move(lo), std::move(hi)}, {{"a", ""}, {"b", ""}}});
   };
   const auto seek = [](std::optional<sqlserver::KeyBound> lo, std::int64_t skip) {
     return sqlserver::SeekKey(Two(), {std::move(lo), std::nullopt}, skip);
@@ -238,10 +239,11 @@ TEST_F(FakeSession, AnswersOfATableItself) {
       {sqlserver::CountSlices({"dbo", "two", "b", 10, 0, 20, {}}), "0|2|5|7/2|1|20|20"},
       {sqlserver::CountSlices({"dbo", "two", "a", 10, -1, 2, {}}),
        "-1|1|-1|-1/0|3|1|2"},
-      {sqlserver::ReadSnapshot({"dbo", "t", {"id", "amount"}, "", {}, {}, {}}),
+      {sqlserver::ReadSnapshot(
+           {"dbo", "t", {{"id", ""}, {"amount", ""}}, "", {}, {}, {}}),
        "1|1.2500/-3|-/-|-"},
-      {sqlserver::ReadSnapshot({"dbo", "t", {"note"}, "id", {}, -3, {}}), "b/n"},
-      {sqlserver::ReadSnapshot({"dbo", "t", {"note"}, "id", -3, {}, {}}), "a"},
+      {sqlserver::ReadSnapshot({"dbo", "t", {{"note", ""}}, "id", {}, -3, {}}), "b/n"},
+      {sqlserver::ReadSnapshot({"dbo", "t", {{"note", ""}}, "id", -3, {}, {}}), "a"},
   };
   for (const auto& [request, expected] : kRows) {
     SCOPED_TRACE(request.sql);
@@ -259,7 +261,7 @@ TEST_F(FakeSession, SaysWhatItCannotAnswer) {
       {sqlserver::ReadChanges({"t", {}, {}, true, {{"more", ""}}, {}, false}), "more"},
       {sqlserver::ReadChanges({"t", {}, {}, true, {{"id", "geometry"}}, {}, false}),
        "geometry"},
-      {sqlserver::ReadSnapshot({"dbo", "t", {"gone"}, "", {}, {}, {}}), "gone"},
+      {sqlserver::ReadSnapshot({"dbo", "t", {{"gone", ""}}, "", {}, {}, {}}), "gone"},
   };
   for (const auto& [request, named] : kRows) {
     SCOPED_TRACE(request.sql);
@@ -338,7 +340,7 @@ TEST_F(FakeSession, HandsOnNoMoreRowsThanABatchMayHave) {
   Write(History());
   const auto session = OpenSession(directory_).value();
   const auto reply =
-      session->Execute(sqlserver::ReadChunk({Two(), {}, {"a"}}), {3}).value();
+      session->Execute(sqlserver::ReadChunk({Two(), {}, {{"a", ""}}}), {3}).value();
   ASSERT_TRUE(reply->NextResult().value().has_value());
   EXPECT_EQ(reply->NextBatch().value()->row_count, 3);
   EXPECT_EQ(reply->NextBatch().value()->row_count, 1);

@@ -220,19 +220,22 @@ Result<Sets> TableAnswers::operator()(const sqlserver::SliceQuestion& asked) con
 }
 
 Result<Sets> TableAnswers::Read(const std::string& table_name,
-                                const std::vector<std::string>& columns,
+                                const std::vector<sqlserver::SelectedColumn>& columns,
                                 const Rows& rows) const {
   TRY_ASSIGN(const std::vector<Field> fields, FieldsOf(files_, table_name));
   TRY_ASSIGN(const Table table, files_.TableOf(table_name));
   std::vector<Field> values;
-  for (const std::string& column : columns) {
+  for (const auto& [name, cast_to] : columns) {
     const auto known = std::ranges::find_if(fields, [&](const Field& field) {
-      return EqualsIgnoringCase(field.name, column);
+      return EqualsIgnoringCase(field.name, name);
     });
-    if (known == fields.end() || table.dropped.contains(LowerCase(column))) {
-      return Gone(column);
+    if (known == fields.end() || table.dropped.contains(LowerCase(name))) {
+      return Gone(name);
     }
-    values.push_back({column, known->type, true, ""});
+    const std::optional<columns::Type> type =
+        cast_to.empty() ? known->type : TypeOfSql(cast_to);
+    if (!type) return Gone(cast_to);
+    values.push_back({name, *type, true, ""});
   }
   AnswerTable answer({}, values, row_count_max_);
   for (const nlohmann::json& row : rows) {

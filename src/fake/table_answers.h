@@ -46,7 +46,8 @@ class TableAnswers {
 
  private:
   using Rows = std::vector<nlohmann::json>;
-  Result<Sets> Read(const std::string& table, const std::vector<std::string>& columns,
+  Result<Sets> Read(const std::string& table,
+                    const std::vector<sqlserver::SelectedColumn>& columns,
                     const Rows& rows) const;
 
   const Files& files_;

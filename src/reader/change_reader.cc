@@ -40,38 +40,6 @@ Result<std::vector<RecordBatch>> NextSmallSet(sqlserver::Reply& reply) {
   }
 }
 
-// What the server is to make of a column that it has as another type.
-std::string SqlTypeName(const columns::Type& type) {
-  switch (type.kind) {
-    case Kind::kBool:
-      return "bit";
-    case Kind::kInt16:
-      return "smallint";
-    case Kind::kInt32:
-      return "int";
-    case Kind::kInt64:
-      return "bigint";
-    case Kind::kFloat32:
-      return "real";
-    case Kind::kFloat64:
-      return "float";
-    case Kind::kDecimal128:
-      return "decimal(" + std::to_string(type.precision) + ", " +
-             std::to_string(type.scale) + ")";
-    case Kind::kDate32:
-      return "date";
-    case Kind::kTimestampNtz:
-      return "datetime2(6)";
-    case Kind::kTimestampUtc:
-      return "datetimeoffset(6)";
-    case Kind::kUtf8:
-      return "nvarchar(max)";
-    case Kind::kBinary:
-      return "varbinary(max)";
-  }
-  return "";
-}
-
 }  // namespace
 
 Status CheckTypes(const std::string& capture_instance, const columns::Schema& got,
@@ -157,7 +125,7 @@ Status ChangeReader::Start() {
   for (std::size_t i = 0; i < plan_.columns.size(); ++i) {
     const columns::Field& field = plan_.columns[i];
     if (!IsRead(i)) continue;
-    sqlserver::ChangeColumn& column = question.columns.emplace_back();
+    sqlserver::SelectedColumn& column = question.columns.emplace_back();
     column.name = plan_.reads.empty() ? field.name : *plan_.reads[i].name;
     expected.push_back(field);
     if (plan_.reads.empty() || plan_.reads[i].type == field.type) continue;

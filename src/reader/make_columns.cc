@@ -168,4 +168,35 @@ Result<CommitTimes> CommitTimesUtc(const Column& server_times,
   return times;
 }
 
+std::string SqlTypeName(const columns::Type& type) {
+  switch (type.kind) {
+    case Kind::kBool:
+      return "bit";
+    case Kind::kInt16:
+      return "smallint";
+    case Kind::kInt32:
+      return "int";
+    case Kind::kInt64:
+      return "bigint";
+    case Kind::kFloat32:
+      return "real";
+    case Kind::kFloat64:
+      return "float";
+    case Kind::kDecimal128:
+      return "decimal(" + std::to_string(type.precision) + ", " +
+             std::to_string(type.scale) + ")";
+    case Kind::kDate32:
+      return "date";
+    case Kind::kTimestampNtz:
+      return "datetime2(6)";
+    case Kind::kTimestampUtc:
+      return "datetimeoffset(6)";
+    case Kind::kUtf8:
+      return "nvarchar(max)";
+    case Kind::kBinary:
+      return "varbinary(max)";
+  }
+  return "";
+}
+
 }  // namespace mssql_cdc::reader

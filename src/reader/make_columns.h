@@ -61,4 +61,7 @@ struct CommitTimes {
 Result<CommitTimes> CommitTimesUtc(const columns::Column& server_times,
                                    const cdc::CommitClock& clock);
 
+// The T-SQL type of a column that the server is to convert to `type`.
+std::string SqlTypeName(const columns::Type& type);
+
 }  // namespace mssql_cdc::reader

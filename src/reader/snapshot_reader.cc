@@ -84,25 +84,27 @@ Result<std::optional<RecordBatch>> SnapshotReader::Next() {
 }
 
 Status SnapshotReader::Start() {
-  std::vector<std::string> names;
+  std::vector<sqlserver::SelectedColumn> selected;
   for (const cdc::ReadColumn& column : plan_.columns) {
     if (!column.in_source) continue;
-    names.push_back(column.field.name);
+    selected.push_back(
+        {column.field.name, column.is_widened ? SqlTypeName(column.field.type) : ""});
     expected_.push_back(column.field);
   }
-  if (names.empty()) {
+  if (selected.empty()) {
     return Error(ErrorId::kColumnNotReadable)
         .With("capture_instance", plan_.capture_instance)
         .With("reason", "the source table has none of the captured columns any more");
   }
   TRY_ASSIGN(session_, lend_());
-  TRY_ASSIGN(reply_, session_->Execute(RequestFor(std::move(names)), plan_.limits));
+  TRY_ASSIGN(reply_, session_->Execute(RequestFor(std::move(selected)), plan_.limits));
   TRY_ASSIGN(const bool has_set, NextSet());
   if (has_set) return Unit{};
   return Error(ErrorId::kTdsMalformed).With("reason", "a read has no result set");
 }
 
-sqlserver::Request SnapshotReader::RequestFor(std::vector<std::string> columns) const {
+sqlserver::Request SnapshotReader::RequestFor(
+    std::vector<sqlserver::SelectedColumn> columns) const {
   if (plan_.keyed) {
     return sqlserver::ReadChunk(
         {{plan_.source_schema, plan_.source_table, plan_.keyed->keys, plan_.settings},

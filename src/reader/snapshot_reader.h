@@ -70,7 +70,7 @@ class SnapshotReader final : public columns::BatchReader {
 
  private:
   Status Start();
-  sqlserver::Request RequestFor(std::vector<std::string> columns) const;
+  sqlserver::Request RequestFor(std::vector<sqlserver::SelectedColumn> columns) const;
   // Goes to the next result set, which must have the expected columns; false if there
   // is none.
   Result<bool> NextSet();

@@ -13,25 +13,34 @@ void AdoptTypesOf(const lake::TableState& target, Source& source) {
   for (cdc::ReadColumn& column : source.columns.columns) {
     for (const columns::Field& field : target.schema.fields) {
       if (!EqualsIgnoringCase(field.name, column.field.name)) continue;
-      if (cdc::Fits(column.field.type, field.type)) column.field.type = field.type;
+      if (field.type == column.field.type) continue;
+      if (!cdc::Fits(column.field.type, field.type)) continue;
+      column.field.type = field.type;
+      column.is_widened = true;
     }
   }
 }
 
 }  // namespace
 
+Status PrepareTarget(RunContext& context,
+                     const std::optional<lake::TableState>& target) {
+  TRY(EnsureTable(context.lake, context.config.target_location, target,
+                  pipeline::TableKind::kBronze,
+                  pipeline::BronzeTable(context.source.target_fields(),
+                                        context.config.include_command_id)));
+  if (target) AdoptTypesOf(*target, context.source);
+  return Unit{};
+}
+
 Status PrepareTables(RunContext& context,
                      const std::optional<lake::TableState>& target) {
   const StreamConfig& config = context.config;
-  TRY(EnsureTable(context.lake, config.target_location, target,
-                  pipeline::TableKind::kBronze,
-                  pipeline::BronzeTable(context.source.target_fields(),
-                                        config.include_command_id)));
+  TRY(PrepareTarget(context, target));
   if (config.facts_table) {
     TRY(EnsureTable(context.lake, config.facts_location, pipeline::TableKind::kFacts,
                     pipeline::FactsTable()));
   }
-  if (target) AdoptTypesOf(*target, context.source);
   return Unit{};
 }
 

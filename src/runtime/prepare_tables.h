@@ -19,6 +19,9 @@ Status PrepareTables(RunContext& context,
                      const std::optional<lake::TableState>& target);
 // The same, which looks first.
 Status PrepareTables(RunContext& context);
+// The same of the target alone.
+Status PrepareTarget(RunContext& context,
+                     const std::optional<lake::TableState>& target);
 
 // By the instances of `source`, as they were when last asked for. Borrows it.
 pipeline::IsLost IsLostIn(const Source& source);

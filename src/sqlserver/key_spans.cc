@@ -16,11 +16,15 @@ std::string Joined(const std::string& a, const std::string& b) {
   return a + " AND " + b;
 }
 
+constexpr char kAboveBigInt[] = "9223372036854775808";
+
 // An integer as a literal of its own type: beyond int, T-SQL reads digits as numeric,
-// and the column would be converted instead.
+// and the column would be converted instead. Anything else is a text that the server
+// fails to convert: it is never part of the statement.
 std::string IntegerLiteral(const std::string& digits) {
   const std::optional<std::int64_t> value = ParseInt64(digits);
-  if (!value) return digits;  // Just above bigint's largest.
+  if (digits == kAboveBigInt) return digits;
+  if (!value) return "CAST(N'not a whole number' AS bigint)";
   const bool is_int = *value >= std::numeric_limits<std::int32_t>::min() &&
                       *value <= std::numeric_limits<std::int32_t>::max();
   return is_int ? digits : "CAST(" + digits + " AS bigint)";

@@ -132,9 +132,13 @@ Request ReadChunk(const ChunkQuestion& question) {
   std::vector<std::string> pieces =
       PiecesOf(table.keys, question.span, FirstKey::kIncluded, parameters);
   if (pieces.empty()) pieces.emplace_back("1 = 0");
+  std::string columns;
+  for (const SelectedColumn& column : question.columns) {
+    columns += (columns.empty() ? "" : ", ") + Selected(column, "");
+  }
   std::string sql;
   for (const std::string& piece : pieces) {
-    sql += (sql.empty() ? "SELECT " : "; SELECT ") + NamesOf(question.columns) +
+    sql += (sql.empty() ? "SELECT " : "; SELECT ") + columns +
            FromTable(table.schema, table.table) + Where(piece);
   }
   return Reading(question, table.settings, sql, std::move(parameters));

@@ -79,7 +79,7 @@ Request CountSlices(const SliceQuestion& question);
 struct ChunkQuestion {
   KeyTable table;
   KeySpan span;
-  std::vector<std::string> columns;
+  std::vector<SelectedColumn> columns;
 };
 // One set or more, all with the same columns: the rows whose keys are in the span, in
 // no order. Requires at least one column.

@@ -90,7 +90,7 @@ TEST(SeekKey, GivesEachPieceOnlyWhatCanMatter) {
 
 TEST(ReadChunk, IsOneStatementAPiece) {
   const KeyTable table{"dbo", "t", {{"a", "", "", false}, {"b", "", "", false}}, {}};
-  EXPECT_EQ(ReadChunk({table, {Bound("1", "2"), Bound("3", "4")}, {"x"}}).sql,
+  EXPECT_EQ(ReadChunk({table, {Bound("1", "2"), Bound("3", "4")}, {{"x", ""}}}).sql,
             "SELECT [x] FROM [dbo].[t] WHERE [a] = 1 AND [b] >= 2 AND (([a] < 3 OR [a] "
             "IS NULL) OR ([a] = 3 AND ([b] < 4 OR [b] IS NULL)))"
             "; SELECT [x] FROM [dbo].[t] WHERE [a] > 1 AND [a] < 3"

@@ -200,19 +200,20 @@ Request WatchChanges(const WatchQuestion& question) {
   return {std::move(sql), std::move(parameters)};
 }
 
+std::string Selected(const SelectedColumn& column, std::string_view prefix) {
+  const std::string name = QuoteName(column.name);
+  const std::string whole = std::string(prefix) + name;
+  if (column.cast_to.empty()) return whole;
+  return "CAST(" + whole + " AS " + column.cast_to + ") AS " + name;
+}
+
 Request ReadChanges(const ChangesQuestion& question) {
   const std::string_view command_id = question.command_id ? ", c.[__$command_id]" : "";
   std::string sql = "SELECT c.[__$start_lsn], c.[__$seqval], c.[__$operation]";
   sql += command_id;
   sql += ", " + CommitTime("m.", question.zone) + " AS commit_time";
-  for (const ChangeColumn& column : question.columns) {
-    const std::string name = "c." + QuoteName(column.name);
-    if (column.cast_to.empty()) {
-      sql += ", " + name;
-    } else {
-      sql +=
-          ", CAST(" + name + " AS " + column.cast_to + ") AS " + QuoteName(column.name);
-    }
+  for (const SelectedColumn& column : question.columns) {
+    sql += ", " + Selected(column, "c.");
   }
   sql += " FROM " + ChangeTableName(question.capture_instance) +
          " AS c JOIN cdc.lsn_time_mapping AS m ON m.start_lsn = c.[__$start_lsn] "
@@ -326,7 +327,7 @@ Request CountRows(std::string_view schema, std::string_view table,
 Request ReadSnapshot(const SnapshotQuestion& question) {
   std::string sql = SettingsBefore(question.settings) + "SELECT ";
   for (std::size_t i = 0; i < question.columns.size(); ++i) {
-    sql += (i == 0 ? "" : ", ") + QuoteName(question.columns[i]);
+    sql += (i == 0 ? "" : ", ") + Selected(question.columns[i], "");
   }
   sql += " FROM " + SourceTable(question.schema, question.table);
   const std::string key = QuoteName(question.key);

@@ -77,17 +77,20 @@ inline constexpr std::size_t kWatchedTableCountMax = 1000;
 // changes above `after`, else 0.
 Request WatchChanges(const WatchQuestion& question);
 
-struct ChangeColumn {
+struct SelectedColumn {
   std::string name;
   // The T-SQL type that the server converts to; empty: as it is.
-  std::string cast_to;
+  std::string cast_to = {};
 };
+// The column in a select list; `prefix` is "" or the table's alias with a dot.
+std::string Selected(const SelectedColumn& column, std::string_view prefix);
+
 struct ChangesQuestion {
   std::string capture_instance;
   LsnBytes after{};
   LsnBytes through{};
   bool command_id = true;
-  std::vector<ChangeColumn> columns;
+  std::vector<SelectedColumn> columns;
   std::optional<std::string> zone;
   bool network_wait = false;
 };
@@ -149,7 +152,7 @@ Request CountRows(std::string_view schema, std::string_view table,
 struct SnapshotQuestion {
   std::string schema;
   std::string table;
-  std::vector<std::string> columns;
+  std::vector<SelectedColumn> columns;
   std::string key;  // With a bound below.
   std::optional<std::int64_t> after;
   std::optional<std::int64_t>

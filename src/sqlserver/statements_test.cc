@@ -95,7 +95,8 @@ TEST(Statements, ANamedZoneIsConvertedByTheServer) {
 }
 
 TEST(Statements, SnapshotRangesTileTheKeyAndNull) {
-  SnapshotQuestion question{"dbo", "orders", {"id", "note"}, "id", {}, {}, {}};
+  SnapshotQuestion question{"dbo", "orders", {{"id", ""}, {"note", ""}}, "id", {},
+                            {},    {}};
   const std::string from = "SELECT [id], [note] FROM [dbo].[orders]";
   EXPECT_EQ(ReadSnapshot(question).sql, from);
   question.through = 10;
@@ -108,7 +109,7 @@ TEST(Statements, SnapshotRangesTileTheKeyAndNull) {
 
 TEST(Statements, SettingsOfASourceReadAreUndoneAfterIt) {
   const SourceSettings settings{250, true};
-  const SnapshotQuestion question{"dbo", "t", {"id"}, "", {}, {}, settings};
+  const SnapshotQuestion question{"dbo", "t", {{"id", ""}}, "", {}, {}, settings};
   EXPECT_EQ(ReadSnapshot(question).sql,
             "SET LOCK_TIMEOUT 250; SET TRANSACTION ISOLATION LEVEL SNAPSHOT; "
             "SELECT [id] FROM [dbo].[t]; "
