@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/text.h"
 #include "runtime/backfill.h"
 #include "runtime/snapshot_calls.h"
 #include "tests/source_fixture.h"
@@ -94,6 +95,37 @@ class SnapshotTest : public SourceTest {
   }
   Result<runtime::SnapshotSummary> Take(bool resnapshot = false) {
     return Call([&](auto& call) { return call.Take(resnapshot); }, *lake_);
+  }
+
+  // A copy of the table as it is, under other spellings and types, with a column more.
+  void Copy(const char* location) {
+    auto schema = std::make_shared<columns::Schema>();
+    schema->fields = {{"NOTE", {columns::Kind::kUtf8}},
+                      {"more", {columns::Kind::kInt32}},
+                      {"Id", {columns::Kind::kInt64}}};
+    const auto count = static_cast<std::int64_t>(rows_.size());
+    columns::ColumnBuilder note({columns::Kind::kUtf8}, count);
+    columns::ColumnBuilder more({columns::Kind::kInt32}, count);
+    columns::ColumnBuilder id({columns::Kind::kInt64}, count);
+    for (const auto& [key, text] : rows_) {
+      note.AppendBytes(text);
+      more.AppendNull();
+      id.AppendInt64(key);
+    }
+    columns::RecordBatch batch{schema, count, {}};
+    for (auto* builder : {&note, &more, &id}) {
+      batch.columns.push_back(
+          std::make_shared<const columns::Column>(builder->Finish()));
+    }
+    ASSERT_TRUE(lake_->Create(location, {*schema, "", {}}).ok());
+    std::vector<columns::RecordBatch> batches;
+    batches.push_back(std::move(batch));
+    std::vector<std::unique_ptr<columns::BatchReader>> sources;
+    sources.push_back(columns::ReadBatches(schema, std::move(batches)));
+    ASSERT_TRUE(lake_->Append(location, std::move(sources), {}).ok());
+  }
+  std::string NowText() {
+    return IsoMillis(source_->engine().NowUtcUs()).substr(0, 19);
   }
 
   // What consumers keep: the newest image of each id, deletes left out; of rows from

@@ -53,8 +53,7 @@ class KillTest : public SnapshotTest {
     };
   }
 
-  // Full snapshots of an attempt that died are opened again, and after a switch read
-  // again; both by the reference.
+  // A full snapshot of an attempt that died is opened again, by the reference.
   Left LeftBehind() {
     Left left;
     Each("bronze", [&](const cdc::RowView& row) {
@@ -241,6 +240,55 @@ TEST_F(KillTest, AChunkedSnapshotAfterASwitch) {
       },
       [&] { return std::vector<Step>{Stream(), AllWaves(), Stream()}; },
       "switch, chunked");
+}
+
+TEST_F(KillTest, AFullSnapshotAfterASwitch) {
+  Try(
+      [&] {
+        Chunked(12);
+        config_.snapshot = pipeline::SnapshotMode::kFull;
+        config_.snapshot_on_switch = true;
+        RunWell();
+        Enable("t", "dbo_t_v2");
+        Pass(1);
+        Put(1, "x");
+        Pass(1);
+      },
+      [&] { return std::vector<Step>{Stream(), Stream()}; }, "switch, full");
+}
+
+TEST_F(KillTest, ASeedAndANewerOne) {
+  std::string as_of;
+  const auto seed = [&](bool reseed) {
+    return [this, &as_of, reseed](lake::Lake& lake) -> Status {
+      const auto status = Call(
+          [&](auto& call) { return call.Seed({"copy", as_of, false, reseed}); }, lake);
+      if (!status.ok()) return status.error();
+      return Unit{};
+    };
+  };
+  const auto copied = [&] {
+    return Writes([&] {
+      as_of = NowText();
+      lake_->Drop("copy");
+      Copy("copy");
+      Pass(5);
+      Put(4, "after the copy " + as_of);
+      Remove(5);
+      Put(5, "again");
+      Pass(1);
+    });
+  };
+  Try(
+      [&] {
+        Chunked(12);
+        config_.snapshot = pipeline::SnapshotMode::kFull;
+      },
+      [&] {
+        return std::vector<Step>{copied(), seed(false), Stream(),
+                                 copied(), seed(true),  Stream()};
+      },
+      "seed");
 }
 
 }  // namespace

@@ -103,6 +103,12 @@ DetailTexts ChunkTexts(const cdc::Lsn& snapshot, std::int64_t wave,
   return {JsonText(json), JsonText(whole)};
 }
 
+std::string PlansText(const std::string& whole, std::string_view app_id) {
+  Json json = Json::parse(whole);
+  json["app_id"] = app_id;
+  return JsonText(json);
+}
+
 std::string CompletionText(const cdc::Lsn& snapshot, std::int64_t chunk_count,
                            std::int64_t row_count, const cdc::Lsn& last_stamp) {
   Json json;
@@ -132,6 +138,9 @@ std::string WaveText(const WaveRecord& record) {
     chunk["read_mb"] = NumberOrNull(done.read_mb);
     json["chunks"].push_back(std::move(chunk));
   }
+  if (!record.capture_instance.empty()) {
+    json["capture_instance"] = record.capture_instance;
+  }
   return JsonText(json);
 }
 
@@ -145,7 +154,12 @@ std::optional<WaveRecord> ParseWave(std::string_view text, std::size_t key_count
   if (!txn || !wave || !stamp || chunks == json->end() || !chunks->is_array()) {
     return std::nullopt;
   }
-  WaveRecord record{*txn, *wave, *stamp, TextMember(*json, "attempt").value_or(""), {}};
+  WaveRecord record{*txn,
+                    *wave,
+                    *stamp,
+                    TextMember(*json, "attempt").value_or(""),
+                    TextMember(*json, "capture_instance").value_or(""),
+                    {}};
   for (const Json& each : *chunks) {
     std::optional<DoneChunk> done = ParseDoneChunk(each, key_count);
     if (!done) return std::nullopt;
@@ -154,7 +168,7 @@ std::optional<WaveRecord> ParseWave(std::string_view text, std::size_t key_count
   return record;
 }
 
-std::optional<cdc::Lsn> SnapshotOfWave(std::string_view text) {
+std::optional<WaveSnapshot> SnapshotOfWave(std::string_view text) {
   const auto json = ParseObject(text);
   if (!json) return std::nullopt;
   const std::optional<std::string> txn = TextMember(*json, "backfill");
@@ -163,7 +177,7 @@ std::optional<cdc::Lsn> SnapshotOfWave(std::string_view text) {
   if (at == std::string::npos) return std::nullopt;
   const Result<cdc::Lsn> lsn = cdc::Lsn::Parse(txn->substr(at + kMark.size()));
   if (!lsn.ok()) return std::nullopt;
-  return lsn.value();
+  return WaveSnapshot{lsn.value(), TextMember(*json, "capture_instance")};
 }
 
 Result<std::vector<Chunk>> ParseChunksOption(std::string_view text,

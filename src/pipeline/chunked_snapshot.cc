@@ -19,14 +19,22 @@ Error Unreadable(std::string_view event, std::string reason) {
       .With("reason", std::move(reason));
 }
 
-// The plans table's rows by (event, chunk, wave).
+// A payload of the existing package does not say whose it is.
+bool IsOfAnother(const Json& payload, const std::string& sink_id) {
+  return TextMember(payload, "app_id").value_or(sink_id) != sink_id;
+}
+
+// The plans table's rows by (event, chunk, wave), without those that are said to be
+// another stream's.
 class PlanRows {
  public:
-  PlanRows(const std::vector<PlansRow>& rows, std::string table, cdc::Lsn snapshot)
+  PlanRows(const std::vector<PlansRow>& rows, std::string table, cdc::Lsn snapshot,
+           const std::string& sink_id)
       : table_(std::move(table)), snapshot_(snapshot) {
     for (const PlansRow& row : rows) {
       std::optional<Json> json = ParseObject(row.detail);
       if (!json) continue;
+      if (IsOfAnother(*json, sink_id)) continue;
       const auto key = std::make_tuple(row.event, IntegerMember(*json, "chunk"),
                                        IntegerMember(*json, "wave"));
       by_key_[key] = *std::move(json);
@@ -155,7 +163,7 @@ Result<ChunkedState> ReadChunkedState(const OpenedSnapshot& opened,
   ChunkedState state;
   state.opened = opened;
   const cdc::Lsn snapshot = opened.stamp.lsn;
-  const PlanRows plans(rows, plans_table, snapshot);
+  const PlanRows plans(rows, plans_table, snapshot, opened.sink_id);
   const auto is_ours = [&](const SnapshotEvent& event, const char* name) {
     return event.event == name && event.app_id == opened.sink_id;
   };
@@ -188,6 +196,27 @@ Result<ChunkedState> ReadChunkedState(const OpenedSnapshot& opened,
     state.noted.push_back(std::move(chunk));
   }
   return state;
+}
+
+std::int64_t DoneChunkCount(const OpenedSnapshot& opened,
+                            const std::vector<SnapshotEvent>& events) {
+  return std::ranges::count_if(events, [&](const SnapshotEvent& event) {
+    if (event.event != "snapshot_chunk" || event.app_id != opened.sink_id) return false;
+    const std::optional<Json> detail = ParseObject(event.detail);
+    return detail && LsnMember(*detail, "snapshot") == opened.stamp.lsn;
+  });
+}
+
+Result<std::optional<ChunkPlan>> StoredPlan(const std::vector<PlansRow>& rows,
+                                            const std::string& sink_id,
+                                            std::size_t key_count) {
+  std::optional<ChunkPlan> stored;
+  for (const PlansRow& row : rows) {
+    const std::optional<Json> json = ParseObject(row.detail);
+    if (!json || row.event != "snapshot_plan" || IsOfAnother(*json, sink_id)) continue;
+    TRY_ASSIGN(stored, ParsePlan(*json, key_count));
+  }
+  return stored;
 }
 
 ChunkedStep NextStep(const ChunkedState& state) {

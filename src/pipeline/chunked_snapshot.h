@@ -72,7 +72,8 @@ struct WaveRecord {
   std::string txn_app_id;  // "<app_id>#snap.<S>"
   std::int64_t wave = 0;
   cdc::Lsn stamp;
-  std::string attempt;  // Distinguishes commits of the same wave.
+  std::string attempt;           // Distinguishes commits of the same wave.
+  std::string capture_instance;  // Empty: not told.
   std::vector<DoneChunk> chunks;
 };
 
@@ -86,14 +87,23 @@ DetailTexts OpenTexts(const ChunkedOpen& open);
 DetailTexts PlanTexts(const cdc::Lsn& snapshot, const ChunkedOpen& open,
                       const ChunkPlan& plan);
 DetailTexts ChunkTexts(const cdc::Lsn& snapshot, std::int64_t wave, const Chunk& chunk);
+// What the plans table keeps of `whole`, with the stream it belongs to: two streams
+// into one target may open a snapshot at the same S.
+std::string PlansText(const std::string& whole, std::string_view app_id);
 std::string CompletionText(const cdc::Lsn& snapshot, std::int64_t chunk_count,
                            std::int64_t row_count, const cdc::Lsn& last_stamp);
 std::string WaveText(const WaveRecord& record);
 // Reads WaveText's; nullopt for any other text.
 std::optional<WaveRecord> ParseWave(std::string_view text, std::size_t key_count);
 
-// S of the wave that WaveText describes; nullopt for any other text.
-std::optional<cdc::Lsn> SnapshotOfWave(std::string_view text);
+// S of the wave that WaveText describes, and its table's instance if it tells; nullopt
+// for any other text.
+struct WaveSnapshot {
+  cdc::Lsn lsn;
+  std::optional<std::string> capture_instance;
+  bool operator==(const WaveSnapshot&) const = default;
+};
+std::optional<WaveSnapshot> SnapshotOfWave(std::string_view text);
 
 // Option snapshotChunks: a JSON list of [chunk, lo, hi]. Errors: OptionInvalid.
 Result<std::vector<Chunk>> ParseChunksOption(std::string_view text,
@@ -140,6 +150,16 @@ Result<ChunkedState> ReadChunkedState(const OpenedSnapshot& opened,
                                       const std::vector<SnapshotEvent>& events,
                                       const std::vector<PlansRow>& rows,
                                       const std::string& plans_table);
+
+// How many chunks the facts have of a snapshot; nothing else is read for it.
+std::int64_t DoneChunkCount(const OpenedSnapshot& opened,
+                            const std::vector<SnapshotEvent>& events);
+
+// The plan that the plans table has of `sink_id`'s snapshot; the last one there.
+// Errors: CheckpointUnreadable.
+Result<std::optional<ChunkPlan>> StoredPlan(const std::vector<PlansRow>& rows,
+                                            const std::string& sink_id,
+                                            std::size_t key_count);
 
 // What is to be done next.
 struct MakePlan {

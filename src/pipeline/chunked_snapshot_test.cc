@@ -83,7 +83,10 @@ TEST(ChunkTexts, AWaveIsReadBackAsItWasWritten) {
   EXPECT_EQ(read->txn_app_id, "a#snap.0x0000002A000001000091");
   EXPECT_EQ(read->wave, 4);
   EXPECT_EQ(read->chunks, record.chunks);
-  EXPECT_EQ(SnapshotOfWave(WaveText(record)), kS);
+  EXPECT_EQ(SnapshotOfWave(WaveText(record)), (WaveSnapshot{kS, std::nullopt}));
+  record.capture_instance = "dbo_t";
+  EXPECT_EQ(SnapshotOfWave(WaveText(record)), (WaveSnapshot{kS, "dbo_t"}));
+  EXPECT_EQ(ParseWave(WaveText(record), 2)->capture_instance, "dbo_t");
   for (const char* other : {"", "{}", R"({"snapshot": "dbo_t", "lsn": "0x10"})",
                             R"({"backfill": "a#snap.0x10", "wave": 0})"}) {
     EXPECT_FALSE(ParseWave(other, 2).has_value()) << other;

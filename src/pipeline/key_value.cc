@@ -198,6 +198,19 @@ Result<std::optional<Key>> ParseKey(const Json& json, std::size_t column_count) 
   return std::optional<Key>(std::move(key));
 }
 
+bool IsOfTypes(const Key& key, const std::vector<cdc::KeyType>& types) {
+  if (key.size() != types.size()) return false;
+  for (std::size_t i = 0; i < key.size(); ++i) {
+    if (types[i].form != cdc::KeyForm::kInteger) continue;
+    if (std::holds_alternative<std::monostate>(key[i])) continue;
+    const auto* integer = std::get_if<Int128>(&key[i]);
+    if (integer == nullptr) return false;
+    constexpr Int128 kLargest = std::numeric_limits<std::int64_t>::max();
+    if (*integer < -kLargest - 1 || *integer > kLargest + 1) return false;
+  }
+  return true;
+}
+
 Result<Key> ReadKey(const columns::RecordBatch& batch, std::int64_t row,
                     const std::vector<cdc::KeyType>& types) {
   Key key;

@@ -46,6 +46,11 @@ nlohmann::ordered_json KeyJson(const std::optional<Key>& key);
 Result<std::optional<Key>> ParseKey(const nlohmann::ordered_json& json,
                                     std::size_t column_count);
 
+// Whether a statement can take the values as they are: those of integer columns are
+// written out in it, everything else is bound. A value for each of `types`, or none of
+// it fits; bigint's largest and one more does.
+bool IsOfTypes(const Key& key, const std::vector<cdc::KeyType>& types);
+
 // The key in the first columns of `row`, one for each of `types`. Errors: InternalError
 // if a column is not of its form.
 Result<Key> ReadKey(const columns::RecordBatch& batch, std::int64_t row,

@@ -112,6 +112,15 @@ Result<GenerationState> GenerationState::Parse(std::string_view text) {
   return state;
 }
 
+bool NeedsTarget(const RecoveryFacts& facts) {
+  const bool knows_start =
+      facts.state.recovering || facts.position || facts.state.generation > 0;
+  if (!knows_start) return facts.bootstrap;
+  const std::optional<cdc::Offset> start = StartOf(facts);
+  return facts.mode == SnapshotMode::kFull && start &&
+         cdc::LostUpTo(facts.instances, start->lsn).has_value();
+}
+
 Result<std::optional<Recovery>> PlanRecovery(const RecoveryFacts& facts) {
   const std::optional<cdc::Offset> start = StartOf(facts);
   if (!start || !facts.server_max || *facts.server_max <= start->lsn) {

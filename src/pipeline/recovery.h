@@ -59,6 +59,9 @@ struct Recovery {
   bool operator==(const Recovery&) const = default;
 };
 
+// Whether PlanRecovery needs to know `in_target`, which is dear to find out.
+bool NeedsTarget(const RecoveryFacts& facts);
+
 // nullopt: nothing is lost, or nothing was read yet. Errors: DataLoss (facts
 // capture_instance, position, first_readable, cause) if the last re-snapshot, or failed
 // attempt, is less than interval_days ago.

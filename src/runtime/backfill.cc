@@ -63,10 +63,12 @@ class BackfillImpl final : public Backfill {
   Result<BackfillStatus> Loop();
   Status Load(const pipeline::OpenedSnapshot& opened,
               const std::vector<pipeline::SnapshotEvent>& events);
+  Status CheckTargetIsThere() const;
   Status CheckKeys() const;
   Result<std::optional<BackfillStatus>> PauseForHeadroom();
   Status MakePlan();
   Status ReadOneWave(const pipeline::ReadWave& step);
+  Status CheckBounds(const pipeline::KeyRange& range) const;
   Result<std::vector<pipeline::Chunk>> ChunksOf(const pipeline::ReadWave& step,
                                                 const pipeline::ChunkPlan& plan) const;
   Result<pipeline::ChunkPlan> PlanOfWave();
@@ -139,6 +141,7 @@ Result<BackfillStatus> BackfillImpl::RunToBound() {
     return status;
   }
   TRY(Load(*opened, events));
+  TRY(CheckTargetIsThere());
   TRY(PrepareTables(context_));
   return Loop();
 }
@@ -146,11 +149,15 @@ Result<BackfillStatus> BackfillImpl::RunToBound() {
 Status BackfillImpl::Load(const pipeline::OpenedSnapshot& opened,
                           const std::vector<pipeline::SnapshotEvent>& events) {
   context_.sink_id = opened.sink_id;
+  if (opened.is_complete) {
+    state_.opened = opened;
+    state_.done_count = pipeline::DoneChunkCount(opened, events);
+    return Unit{};
+  }
   TRY_ASSIGN(const std::vector<pipeline::PlansRow> rows,
              ReadPlans(context_, opened.stamp.lsn));
   TRY_ASSIGN(state_, pipeline::ReadChunkedState(
                          opened, events, rows, pipeline::PlansTableOf(config_.target)));
-  if (state_.opened.is_complete) return Unit{};
   TRY_ASSIGN(const SessionPool::Lease session, pool_.Acquire());
   TRY_ASSIGN(keys_, AskTableKeys(context_, *session));
   TRY(CheckKeys());
@@ -168,6 +175,18 @@ Status BackfillImpl::Load(const pipeline::OpenedSnapshot& opened,
   return Unit{};
 }
 
+// A target that went away would be made anew and completed without its first waves.
+Status BackfillImpl::CheckTargetIsThere() const {
+  if (state_.row_count == 0) return Unit{};
+  TRY_ASSIGN(const std::optional<lake::TableState> target,
+             context_.lake.State(config_.target_location));
+  if (target) return Unit{};
+  return Error(ErrorId::kTargetLost)
+      .With("target", config_.target)
+      .With("location", config_.target_location)
+      .With("lsn", state_.opened.stamp.lsn.Text());
+}
+
 // The chunks are ranges of the keys that were recorded, whatever is configured now.
 Status BackfillImpl::CheckKeys() const {
   const std::vector<std::string>& recorded = state_.open.keys;
@@ -183,6 +202,15 @@ Status BackfillImpl::CheckKeys() const {
     for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
     return text;
   };
+  if (is_same) {
+    return Error(ErrorId::kOptionInvalid)
+        .With("option", "columns")
+        .With("columns", joined(recorded))
+        .With("allowed",
+              "what reads the columns that the open snapshot is cut on, as types that "
+              "a bound can be bound as")
+        .With("lsn", state_.opened.stamp.lsn.Text());
+  }
   return Error(ErrorId::kOptionsClash)
       .With("option", "snapshotKeys")
       .With("value", joined(keys_.names))
@@ -260,12 +288,19 @@ Status BackfillImpl::MakePlan() {
   }
   run.duration_ms = (clock_.MonotonicNs() - begin_ns) / 1'000'000;
   run.written_at_us = clock_.NowUtcUs();
-  const pipeline::DetailTexts texts = pipeline::PlanTexts(snapshot, state_.open, plan);
-  run.detail = state_.is_whole_in_facts ? texts.whole : texts.detail;
+  pipeline::DetailTexts texts = pipeline::PlanTexts(snapshot, state_.open, plan);
   const lake::Txn txn{pipeline::PlanTxn(config_.app_id, snapshot), 0};
   if (!state_.is_whole_in_facts) {
-    TRY(AppendPlans(context_, snapshot, {{"snapshot_plan", texts.whole}}, txn));
+    TRY(AppendPlans(context_, snapshot, run.app_id, {{"snapshot_plan", texts.whole}},
+                    txn));
+    // That of an attempt that was stopped here stays; the facts tell of the same one.
+    TRY_ASSIGN(const std::vector<pipeline::PlansRow> rows,
+               ReadPlans(context_, snapshot));
+    TRY_ASSIGN(const std::optional<pipeline::ChunkPlan> stored,
+               pipeline::StoredPlan(rows, run.app_id, keys_.names.size()));
+    if (stored) texts = pipeline::PlanTexts(snapshot, state_.open, *stored);
   }
+  run.detail = state_.is_whole_in_facts ? texts.whole : texts.detail;
   TRY(AppendFacts(context_, {pipeline::SnapshotPlanFacts(run)}, txn));
   // Another caller's, if that came first.
   TRY_ASSIGN(const std::vector<pipeline::SnapshotEvent> events,
@@ -305,10 +340,23 @@ Result<pipeline::ChunkPlan> BackfillImpl::PlanOfWave() {
   pipeline::ChunkPlan plan = *state_.plan;
   const auto* extent = std::get_if<pipeline::SeekExtent>(&state_.open.extent);
   if (extent == nullptr || !extent->max || plan.chunks.back().hi) return plan;
+  TRY(CheckBounds({extent->max, std::nullopt}));
   TRY_ASSIGN(const SessionPool::Lease session, pool_.Acquire());
   TRY_ASSIGN(plan.chunks.back().hi,
              AskKeyAbove(context_, *session, keys_, *extent->max, settings_));
   return plan;
+}
+
+// The plans table is written by whoever may write bronze.
+Status BackfillImpl::CheckBounds(const pipeline::KeyRange& range) const {
+  for (const std::optional<pipeline::Key>& bound : {range.lo, range.hi}) {
+    if (!bound || pipeline::IsOfTypes(*bound, keys_.types)) continue;
+    return Error(ErrorId::kCheckpointUnreadable)
+        .With("table", PlansLocation(config_))
+        .With("lsn", state_.opened.stamp.lsn.Text())
+        .With("reason", "a chunk's bound is not of its key's type");
+  }
+  return Unit{};
 }
 
 Result<std::vector<pipeline::Chunk>> BackfillImpl::ChunksOf(
@@ -325,6 +373,9 @@ Status BackfillImpl::ReadOneWave(const pipeline::ReadWave& step) {
   TRY_ASSIGN(const cdc::Offset stamp, StampOfWave());
   TRY_ASSIGN(const pipeline::ChunkPlan plan, PlanOfWave());
   TRY_ASSIGN(std::vector<pipeline::Chunk> chunks, ChunksOf(step, plan));
+  for (const pipeline::Chunk& chunk : chunks) {
+    TRY(CheckBounds(chunk.range));
+  }
   WaveCommit wave;
   wave.wave = step.wave;
   wave.started_at_us = clock_.NowUtcUs();

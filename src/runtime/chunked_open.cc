@@ -31,7 +31,8 @@ Result<cdc::Offset> OpenChunked(RunContext& context, sqlserver::Session& session
 
   const pipeline::DetailTexts texts = pipeline::OpenTexts(open);
   const lake::Txn opened{pipeline::OpenTxn(config.app_id, stamp.lsn), 0};
-  TRY(AppendPlans(context, stamp.lsn, {{"snapshot_open", texts.whole}}, opened));
+  TRY(AppendPlans(context, stamp.lsn, request.sink_id, {{"snapshot_open", texts.whole}},
+                  opened));
   pipeline::SnapshotRun run;
   run.app_id = request.sink_id;
   run.target = config.target;

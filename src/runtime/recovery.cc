@@ -25,7 +25,10 @@ Result<pipeline::RecoveryFacts> Gather(RunContext& context, sqlserver::Session& 
   if (newest) facts.server_max = newest->lsn;
   facts.instances = context.source.family().instances;
   TRY_ASSIGN(facts.events, ReadSnapshotEvents(context));
-  TRY_ASSIGN(facts.in_target, FindWholeSnapshot(context));
+  // Where its commit has left the log, this looks at every snapshot row.
+  if (pipeline::NeedsTarget(facts)) {
+    TRY_ASSIGN(facts.in_target, FindWholeSnapshot(context));
+  }
   facts.interval_days = context.config.resnapshot_interval_days;
   facts.now_us = context.clock.NowUtcUs();
   return facts;
@@ -134,9 +137,15 @@ Status SnapshotAfterSwitch(RunContext& context, sqlserver::Session& session,
     TRY(OpenChunked(context, session, request));
     return Unit{};
   }
+  // The batch may be run again by one that was stopped between this commit and its own.
+  const lake::Txn txn{context.sink_id + "#switch", batch_id};
+  TRY_ASSIGN(const std::optional<std::int64_t> last,
+             context.lake.LastTxn(context.config.target_location, txn.app_id));
+  if (last && *last >= batch_id) return Unit{};
   WholeRequest request;
   request.run.app_id = context.sink_id;
   request.writes_open_row = false;
+  request.txn = txn;
   TRY_ASSIGN(const pipeline::SnapshotRun run,
              TakeWholeSnapshot(context, std::move(request)));
   context.observer.OnSnapshotDone({run.stamp.lsn.Text(),

@@ -11,6 +11,7 @@
 #include "reader/cast_reader.h"
 #include "reader/copy_reader.h"
 #include "runtime/ask.h"
+#include "runtime/ensure_table.h"
 #include "runtime/prepare_tables.h"
 #include "runtime/run_context.h"
 #include "runtime/snapshot_tables.h"
@@ -67,10 +68,16 @@ Status SnapshotCallImpl::Connect(std::optional<pipeline::SnapshotMode> mode) {
     TRY_ASSIGN(const SessionPool::Lease session, pool_.Acquire());
     TRY_ASSIGN(context_.source, AskSource(*session, config_, std::nullopt));
   }
+  // Tables of older releases lack columns that are asked for below.
+  TRY_ASSIGN(const std::optional<lake::TableState> target,
+             context_.lake.State(config_.target_location));
+  if (target) TRY(PrepareTarget(context_, target));
   if (!config_.facts_table) return Unit{};
   TRY_ASSIGN(const std::optional<lake::TableState> facts,
              context_.lake.State(config_.facts_location));
   if (!facts) return Unit{};
+  TRY(EnsureTable(context_.lake, config_.facts_location, pipeline::TableKind::kFacts,
+                  pipeline::FactsTable()));
   TRY_ASSIGN(const std::vector<pipeline::SnapshotEvent> events,
              ReadSnapshotEvents(context_));
   return pipeline::CheckModeLock(events, config_.app_id, mode,
@@ -104,13 +111,18 @@ Result<SnapshotSummary> SnapshotCallImpl::Take(bool resnapshot) {
     TRY_ASSIGN(const std::optional<cdc::Offset> taken, FindTaken());
     if (taken) return SummaryOf(*taken, std::nullopt, 0);
   }
-  TRY(PrepareTables(context_));
   WholeRequest request;
   request.run.app_id = config_.app_id;
   request.writes_open_row = false;
   if (!config_.snapshot_lsn.empty()) {
     TRY_ASSIGN(request.stamp, cdc::Lsn::Parse(config_.snapshot_lsn));
   }
+  if (!resnapshot && request.stamp && config_.snapshot_chunks.empty()) {
+    TRY_ASSIGN(const SnapshotsInTarget found, FindSnapshots(context_));
+    const auto same = std::ranges::find(found.whole, *request.stamp, &cdc::Offset::lsn);
+    if (same != found.whole.end()) return SummaryOf(*same, std::nullopt, 0);
+  }
+  TRY(PrepareTables(context_));
   request.chunks = config_.snapshot_chunks;
   TRY_ASSIGN(const pipeline::SnapshotRun run,
              TakeWholeSnapshot(context_, std::move(request)));
@@ -126,7 +138,17 @@ Result<pipeline::SeedPlan> SnapshotCallImpl::Plan(const SeedOptions& options) {
   TRY_ASSIGN(const SessionPool::Lease session, pool_.Acquire());
   if (const auto* time_us = std::get_if<std::int64_t>(&facts.as_of)) {
     const cdc::CommitClock& clock = context_.source.clock;
-    const sqlserver::TimeQuestion question{IsoMillis(*time_us).substr(0, 19),
+    // The clock may have been set back or forth since: an LSN that is too low only
+    // reads more changes again.
+    constexpr std::int64_t kHourUs = 3'600'000'000;
+    const std::int64_t asked_us =
+        *time_us - (context_.source.clock_is_assumed ? kHourUs : 0);
+    if (context_.source.clock_is_assumed) {
+      context_.observer.OnWarning(
+          "the server's time zone is not known, only its offset now: changes from an "
+          "hour before as_of on are read again");
+    }
+    const sqlserver::TimeQuestion question{IsoMillis(asked_us).substr(0, 19),
                                            clock.offset_minutes, clock.ServerZone()};
     TRY_ASSIGN(const std::vector<ResultSet> sets,
                Ask(*session, sqlserver::MapTimeToLsn(question), 1));

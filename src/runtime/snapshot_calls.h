@@ -36,7 +36,7 @@ class SnapshotCall {
   virtual Result<SnapshotSummary> Take(bool resnapshot) = 0;
 
   // Appends the copy as snapshot rows in one commit, and its `bootstrap` row in the
-  // facts; a rerun finds it. Nothing is written by a call that fails.
+  // facts; a rerun finds it. A call that fails adds no rows.
   // Errors: SnapshotModeLocked while any snapshot of the stream is open; those of
   // pipeline::ParseAsOf and PlanSeed; LakeSchemaMismatch (fact columns) for captured
   // columns that the copy lacks, or has with a type that has no cast;

@@ -93,7 +93,7 @@ Status EachChunkRow(
     RunContext& context, const cdc::Lsn& snapshot, std::int64_t first,
     const std::function<Status(std::int64_t chunk, const cdc::RowView& row)>& use) {
   lake::ReadSpec spec;
-  spec.columns = {"_chunk", "_start_lsn"};
+  spec.columns = {"_capture_instance", "_chunk", "_start_lsn"};
   spec.conditions = {{"_snapshot", lake::Condition::Operator::kEqual, snapshot.Text()},
                      {"_chunk", lake::Condition::Operator::kIsNotNull, ""}};
   return EachRow(context.lake, context.config.target_location, spec,
@@ -101,7 +101,10 @@ Status EachChunkRow(
                    const cdc::RowView row(batch, i);
                    TRY_ASSIGN(const std::optional<std::int64_t> chunk,
                               row.Integer("_chunk"));
-                   if (!chunk || *chunk < first) return Unit{};
+                   TRY_ASSIGN(const std::optional<std::string> instance,
+                              row.Text("_capture_instance"));
+                   const bool is_ours = instance && IsInFamily(context, *instance);
+                   if (!is_ours || !chunk || *chunk < first) return Unit{};
                    return use(*chunk, row);
                  });
 }
@@ -149,8 +152,10 @@ Result<SnapshotsInTarget> FindIn(RunContext& context, bool need_all) {
              context.lake.History(target, 0));
   for (const lake::CommitInfo& commit : commits) {
     if (!commit.user_metadata) continue;
-    if (const auto lsn = pipeline::SnapshotOfWave(*commit.user_metadata)) {
-      found.chunked.push_back(*lsn);
+    const auto wave = pipeline::SnapshotOfWave(*commit.user_metadata);
+    if (wave &&
+        (!wave->capture_instance || IsInFamily(context, *wave->capture_instance))) {
+      found.chunked.push_back(wave->lsn);
     }
     const auto parsed = pipeline::ParseSnapshotMetadata(*commit.user_metadata);
     if (parsed && IsInFamily(context, parsed->capture_instance)) {
@@ -184,6 +189,20 @@ Result<std::vector<pipeline::SnapshotEvent>> ReadSnapshotEvents(RunContext& cont
   return events;
 }
 
+Result<bool> ChunksAreRecorded(RunContext& context) {
+  const StreamConfig& config = context.config;
+  if (!config.facts_table) return false;
+  TRY_ASSIGN(const std::optional<lake::TableState> facts,
+             context.lake.State(config.facts_location));
+  if (!facts) return false;
+  TRY_ASSIGN(const std::vector<pipeline::SnapshotEvent> events,
+             ReadSnapshotEvents(context));
+  return std::ranges::any_of(events, [&](const pipeline::SnapshotEvent& event) {
+    return event.event == "snapshot_chunk" && event.rows.value_or(0) > 0 &&
+           pipeline::IsOfFamily(event.app_id, config.app_id);
+  });
+}
+
 Status AppendFacts(RunContext& context, const std::vector<pipeline::FactsRow>& rows,
                    const std::optional<lake::Txn>& txn) {
   if (!context.config.facts_table) return Unit{};
@@ -196,6 +215,7 @@ std::string PlansLocation(const StreamConfig& config) {
 }
 
 Status AppendPlans(RunContext& context, const cdc::Lsn& snapshot,
+                   const std::string& sink_id,
                    const std::vector<pipeline::PlansRow>& rows, const lake::Txn& txn) {
   const std::string location = PlansLocation(context.config);
   const pipeline::TableDefinition table = pipeline::PlansTable();
@@ -207,7 +227,9 @@ Status AppendPlans(RunContext& context, const cdc::Lsn& snapshot,
   for (std::size_t column = 0; column < schema->fields.size(); ++column) {
     columns::ColumnBuilder builder({columns::Kind::kUtf8}, row_count);
     for (const pipeline::PlansRow& row : rows) {
-      builder.AppendBytes(column == 0 ? text : column == 1 ? row.event : row.detail);
+      builder.AppendBytes(column == 0   ? text
+                          : column == 1 ? row.event
+                                        : pipeline::PlansText(row.detail, sink_id));
     }
     batch.columns.push_back(std::make_shared<const columns::Column>(builder.Finish()));
   }

@@ -22,14 +22,18 @@ namespace mssql_cdc::runtime {
 // table.
 Result<std::vector<pipeline::SnapshotEvent>> ReadSnapshotEvents(RunContext& context);
 
+// Whether a backfill of this stream has rows in the target, as the facts know.
+Result<bool> ChunksAreRecorded(RunContext& context);
+
 // Nothing happens without a facts table.
 Status AppendFacts(RunContext& context, const std::vector<pipeline::FactsRow>& rows,
                    const std::optional<lake::Txn>& txn);
 
 // Where the plans table of this target is.
 std::string PlansLocation(const StreamConfig& config);
-// Makes the table if it is missing.
+// Makes the table if it is missing. The rows are those of `sink_id`'s snapshot.
 Status AppendPlans(RunContext& context, const cdc::Lsn& snapshot,
+                   const std::string& sink_id,
                    const std::vector<pipeline::PlansRow>& rows, const lake::Txn& txn);
 // None without a plans table.
 Result<std::vector<pipeline::PlansRow>> ReadPlans(RunContext& context,

@@ -13,6 +13,7 @@
 #include "runtime/prepare_tables.h"
 #include "runtime/recovery.h"
 #include "runtime/run_context.h"
+#include "runtime/snapshot_tables.h"
 
 namespace mssql_cdc::runtime {
 namespace {
@@ -223,6 +224,9 @@ Status StreamImpl::CheckNothingIsLost() {
   bool had_rows = state.committed_batch_id.has_value();
   if (!had_rows && config_.bootstrap) {
     TRY_ASSIGN(had_rows, BootstrapIsRecorded(context_));
+  }
+  if (!had_rows && config_.snapshot == pipeline::SnapshotMode::kChunked) {
+    TRY_ASSIGN(had_rows, ChunksAreRecorded(context_));
   }
   if (!had_rows) return Unit{};
   return Error(ErrorId::kTargetLost)

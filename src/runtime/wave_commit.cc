@@ -124,6 +124,7 @@ Result<WaveOutcome> AppendWave(RunContext& context, const pipeline::ChunkedState
   record.wave = wave.wave;
   record.stamp = wave.plan.stamp.lsn;
   record.attempt = NewAttempt();
+  record.capture_instance = context.config.capture_instance;
   const auto fill_in = [&] {
     outcome.high = NewestNow(context);
     record.chunks.clear();
@@ -191,7 +192,7 @@ Status WriteWaveFacts(RunContext& context, const WaveFacts& facts) {
   const lake::Txn txn{pipeline::ChunksTxn(context.config.app_id, snapshot),
                       record.wave};
   if (!facts.is_whole_in_facts) {
-    TRY(AppendPlans(context, snapshot, plan_rows, txn));
+    TRY(AppendPlans(context, snapshot, facts.opened.sink_id, plan_rows, txn));
   }
   return AppendFacts(context, facts_rows, txn);
 }

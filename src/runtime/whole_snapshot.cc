@@ -114,6 +114,13 @@ Result<TableRanges> RangesByHand(RunContext& context, sqlserver::Session& sessio
           .With("option", "snapshotChunks")
           .With("reason", "the table has no key whose bounds can be bound");
     }
+    for (const std::optional<pipeline::Key>& bound : {chunk.range.lo, chunk.range.hi}) {
+      if (!bound || pipeline::IsOfTypes(*bound, keys.types)) continue;
+      return Error(ErrorId::kOptionInvalid)
+          .With("option", "snapshotChunks")
+          .With("chunk", std::to_string(chunk.chunk))
+          .With("reason", "a bound of a whole-number key is no whole number");
+    }
     cut.ranges.push_back(
         {{}, reader::KeyedSpan{KeyColumnsOf(keys), SpanOf(chunk.range)}, chunk.chunk});
   }
@@ -188,6 +195,7 @@ Result<pipeline::SnapshotRun> TakeWholeSnapshot(RunContext& context,
   }
   lake::AppendSpec spec;
   spec.merge_schema = true;
+  spec.txn = request.txn;
   const std::string metadata =
       pipeline::SnapshotMetadata(config.capture_instance, run.stamp);
   // Chunks by hand are no snapshot of the table.

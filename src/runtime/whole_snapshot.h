@@ -21,6 +21,8 @@ struct WholeRequest {
   // marked with its own (option snapshotChunks; empty: all rows).
   std::optional<cdc::Lsn> stamp = std::nullopt;
   std::string chunks = {};
+  // Of the commit in the target, where the caller looks for it before asking again.
+  std::optional<lake::Txn> txn = std::nullopt;
 };
 
 // Notes the stamp, reads the table in ranges at the same time and appends it. Returns
