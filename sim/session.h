@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -42,6 +43,16 @@ class ReplySink {
   virtual ~ReplySink() = default;
   virtual bool Columns(const std::vector<ResultColumn>& columns) = 0;
   virtual bool Row(const std::vector<Value>& values) = 0;
+  // Rows as they go out, for who keeps them (kept_rows.h). `RowForm` says how the
+  // result's rows are put into bytes; absent: this sink takes values only, and the
+  // other two are never called.
+  virtual std::optional<std::string> RowForm() const { return std::nullopt; }
+  // Row, and appends to `bytes` what went out.
+  virtual bool RowAsBytes(const std::vector<Value>& values, std::string&) {
+    return Row(values);
+  }
+  // Bytes that RowAsBytes gave for the same form, in any portions.
+  virtual bool RowBytes(std::string_view) { return false; }
   // Ends one statement. `row_count` absent: no count (SET NOCOUNT, DDL). `command` is
   // the token's curcmd: 0xC1 SELECT, 0xC3 INSERT, 0xC4 DELETE, 0xC5 UPDATE, 0 others.
   virtual bool StatementDone(std::optional<std::uint64_t> row_count,

@@ -196,6 +196,7 @@ Status SimEngine::BulkInsert(const std::string& database, const std::string& tab
       catalog->FindTable(name->schema.empty() ? "dbo" : name->schema, name->object);
   if (source == nullptr) return Refused(table, "there is no such table");
   Connection& connection = transaction->connection();
+  transaction->Rewrites();  // Transactions that capture has not met may be older.
   Statement insert = connection.Prepare(InsertText(*source));
   std::vector<ChangeTarget> targets;
   if (options.changes) targets = TargetsOf(*catalog, *source, connection);

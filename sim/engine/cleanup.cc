@@ -36,6 +36,7 @@ std::int64_t DeleteBelow(WriteTransaction& transaction, const TableMeta& table,
     remove.BindInt(3, *row_count_max);
   }
   remove.Run();
+  transaction.Rewrites();
   const std::int64_t count = connection.Changes();
   transaction.AddRowCount(table.object_id, -count);
   return count;

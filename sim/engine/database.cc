@@ -89,6 +89,7 @@ Status Database::Load() {
   }
   const std::lock_guard lock(publish_mutex_);
   catalog_ = std::move(loaded);
+  ++rewrite_count_;
   return Unit{};
 }
 
@@ -147,14 +148,14 @@ Result<std::unique_ptr<Connection>> Database::NewReader() const {
   return Connection::Open(identity_.path);
 }
 
-CatalogPtr Database::BeginRead(Connection& reader) const {
+Database::Reading Database::BeginRead(Connection& reader) const {
   const std::lock_guard lock(publish_mutex_);
   // SQLite takes its snapshot at the first read, not at BEGIN.
   Statement begin = reader.Prepare("BEGIN");
   begin.Run();
   Statement touch = reader.Prepare("SELECT lsn FROM state");
   touch.Run();
-  return catalog_;
+  return {catalog_, rewrite_count_};
 }
 
 bool Database::LockWriter(std::int64_t timeout_ms, const std::atomic<bool>* stop) {
@@ -357,6 +358,7 @@ bool WriteTransaction::Commit(const DateTimeValue& end_time) {
     Statement commit = connection().Prepare("COMMIT");
     if (commit.Run() == Step::kDone) {
       database_->catalog_ = current_;
+      if (rewrites_ || current_ != original_) ++database_->rewrite_count_;
       open_ = false;
     }
   }

@@ -53,8 +53,13 @@ class Database {
 
   CatalogPtr catalog() const;
   Result<std::unique_ptr<Connection>> NewReader() const;
-  // Opens a read transaction on `reader`; the catalog that belongs to what it sees.
-  CatalogPtr BeginRead(Connection& reader) const;
+  // What a read transaction belongs to.
+  struct Reading {
+    CatalogPtr catalog;
+    std::uint64_t rewrite_count = 0;  // WriteTransaction::Rewrites.
+  };
+  // Opens a read transaction on `reader`.
+  Reading BeginRead(Connection& reader) const;
 
   // Waits for the writer lock. False: it was not free in time (`timeout_ms` below 0
   // waits for ever), or `stop` was set.
@@ -109,6 +114,7 @@ class Database {
   const std::shared_ptr<StayRegister> stays_ = std::make_shared<StayRegister>();
   mutable std::mutex publish_mutex_;  // Commits and the start of reads, catalog_.
   CatalogPtr catalog_;
+  std::uint64_t rewrite_count_ = 0;
   std::optional<Lsn> frozen_max_lsn_;
   std::atomic<std::int64_t> recovery_fork_{0};
 
@@ -160,6 +166,10 @@ class WriteTransaction {
   void AddRowCount(std::int32_t table_id, std::int64_t change);
   std::uint64_t NextRowVersion() { return ++database_->row_version_; }
 
+  // Changes rows of CDC's tables otherwise than by the newest commits: nobody may rely
+  // any more on what was read of them. A change of the catalog always does.
+  void Rewrites() { rewrites_ = true; }
+
   // Appends to the log. `before` and `after` are images.
   Lsn NextRecord();
   void Log(LogAction action, std::int32_t table_id, const Lsn& seqval,
@@ -196,6 +206,7 @@ class WriteTransaction {
   std::int64_t id_ = 0;
   std::int64_t change_count_ = 0;
   bool open_ = false;
+  bool rewrites_ = false;
 };
 
 }  // namespace mssql_cdc::sim

@@ -407,6 +407,7 @@ void TruncateTable(Session& session, const ast::TruncateTable& statement) {
                  "Capture.");
   }
   transaction.connection().Prepare("DELETE FROM " + table->physical).Run();
+  transaction.Rewrites();
   transaction.AddRowCount(table->object_id, -transaction.RowCount(table->object_id));
   for (const ColumnMeta& column : table->columns) {
     if (column.identity) {

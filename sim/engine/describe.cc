@@ -294,7 +294,7 @@ std::int32_t ParametersCall(Session& session, std::vector<ProcedureArgument>& gi
     if (!parameter.type) {
       RaiseSql(11502, 16, 1,
                "The type for parameter '" + parameter.name +
-                   "' could not be deduced in this context.");
+                   "' cannot be deduced in this context.");
     }
     AddParameter(table, session, parameter, ++ordinal);
   }

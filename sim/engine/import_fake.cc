@@ -187,6 +187,7 @@ Status Importer::FillMapping(WriteTransaction& transaction) {
   current_ = "lsn_time_mapping.jsonl";
   const TablePtr mapping = transaction.catalog()->FindTable("cdc", "lsn_time_mapping");
   Connection& connection = transaction.connection();
+  transaction.Rewrites();
   connection.Prepare("DELETE FROM " + mapping->physical).Run();
   transaction.AddRowCount(mapping->object_id,
                           -transaction.RowCount(mapping->object_id));

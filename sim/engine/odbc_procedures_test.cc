@@ -162,7 +162,15 @@ TEST_F(OdbcProceduresTest, ParametersGetTheTypeOfTheirPlace) {
     }
     EXPECT_EQ(got, types) << sql;
   }
-  EXPECT_EQ(ErrorOf("EXEC sp_describe_undeclared_parameters N'SELECT @a'"), 11502);
+  // Number, severity and text: Microsoft's list "Database engine events and errors,
+  // 11000 to 12999".
+  TextSink sink;
+  session_->Batch("EXEC sp_describe_undeclared_parameters N'SELECT @a'", sink);
+  ASSERT_EQ(sink.errors.size(), 1u);
+  EXPECT_EQ(sink.errors[0].number, 11502);
+  EXPECT_EQ(sink.errors[0].severity, 16);
+  EXPECT_EQ(sink.errors[0].text,
+            "The type for parameter '@a' cannot be deduced in this context.");
   EXPECT_EQ(ErrorOf("EXEC sp_describe_undeclared_parameters N'SELECT id FROM dbo.no "
                     "WHERE id = @a'"),
             208);

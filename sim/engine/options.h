@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -46,6 +47,8 @@ struct EngineOptions {
   // "max text repl size": the longest LOB a tracked table takes; -1: any.
   std::int64_t max_text_repl_size_bytes = 65536;
   std::string server_name = "SIMULATOR";
+  // Of rows of change tables that were sent, kept to be sent again; 0: none.
+  std::size_t kept_rows_size_bytes_max = std::size_t{2} << 30;
 };
 
 // The version of a release: 2016, 2017, 2019, 2022. Absent: not one of these.

@@ -1,40 +1,12 @@
 // The same seed gives the same server: LSNs, catalogue, and the bytes of a session in
 // clear with a fixed list of requests.
 
-#include "net/pipe.h"
-#include "sim/engine/engine_fixture_test.h"
-#include "sim/wire/raw_client_test.h"
-#include "sim/wire/server.h"
+#include "sim/engine/played_session_test.h"
 
 namespace mssql_cdc::sim {
 namespace {
 
-// Keeps every byte that is read.
-class Recorder final : public net::Transport {
- public:
-  Recorder(std::unique_ptr<net::Transport> lower, std::string& bytes)
-      : lower_(std::move(lower)), bytes_(bytes) {}
-  Result<std::size_t> Read(std::span<std::uint8_t> into) override {
-    Result<std::size_t> count = lower_->Read(into);
-    if (count.ok()) {
-      bytes_.append(reinterpret_cast<const char*>(into.data()), count.value());
-    }
-    return count;
-  }
-  Status Write(std::span<const std::uint8_t> bytes) override {
-    return lower_->Write(bytes);
-  }
-  void SetTimeLimitMs(std::int64_t limit_ms) override {
-    lower_->SetTimeLimitMs(limit_ms);
-  }
-  void Close() override { lower_->Close(); }
-
- private:
-  std::unique_ptr<net::Transport> lower_;
-  std::string& bytes_;
-};
-
-constexpr const char16_t* kRequests[] = {
+const std::vector<std::u16string> kRequests = {
     u"EXEC sys.sp_cdc_enable_db",
     u"CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY, n nvarchar(20) NULL, g "
     u"uniqueidentifier NOT NULL DEFAULT NEWID(), r float NULL)",
@@ -58,34 +30,13 @@ constexpr const char16_t* kRequests[] = {
     u"SELECT nosuch FROM dbo.t",
 };
 
-class Reproducible : public EngineTest {
+class Reproducible : public PlayedSessionTest {
  protected:
   // Everything the server says to a client, from an empty state.
   std::string Session(std::uint64_t seed) {
-    session_ = nullptr;
-    engine_ = nullptr;
-    std::filesystem::remove_all(directory_);
-    adjust_ = [seed](EngineOptions& options) { options.seed = seed; };
-    Open();
-    wire::ServerOptions options;
-    options.listen = false;
-    options.tls_mode = wire::TlsMode::kNotSupported;
-    auto server = wire::Server::Start(options, engine_);
-    EXPECT_TRUE(server.ok());
-    auto [near, far] = net::MakePipe();
-    server.value()->Serve(std::move(far));
+    OpenEmpty([seed](EngineOptions& options) { options.seed = seed; });
     std::string bytes;
-    wire::RawClient client(std::make_unique<Recorder>(std::move(near), bytes));
-    client.SendPrelogin(2);
-    client.ReadMessage();
-    wire::RawLogin login;
-    login.password = u"Sa-1";
-    client.SendLogin(login);
-    client.ReadMessage();
-    for (const char16_t* request : kRequests) {
-      client.SendBatch(request);
-      EXPECT_TRUE(client.ReadMessage().has_value());
-    }
+    for (const std::string& reply : Play(kRequests)) bytes += reply;
     return bytes;
   }
 };

@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "sim/engine/database.h"
 #include "sim/engine/options.h"
+#include "sim/kept_rows.h"
 #include "sim/value.h"
 
 namespace mssql_cdc::sim {
@@ -33,6 +34,7 @@ class Server {
   static Result<std::shared_ptr<Server>> Open(EngineOptions options);
 
   const EngineOptions& options() const { return options_; }
+  KeptRows& kept_rows() { return kept_rows_; }
 
   // Time.
   std::int64_t NowUtcUs();
@@ -114,7 +116,9 @@ class Server {
 
  private:
   explicit Server(EngineOptions options)
-      : options_(std::move(options)), dice_(options_.seed) {}
+      : options_(std::move(options)),
+        kept_rows_(options_.kept_rows_size_bytes_max),
+        dice_(options_.seed) {}
   Status LoadDatabases();
   Status LoadLogins();
   Result<std::shared_ptr<Database>> OpenFile(const std::string& name, std::int32_t id,
@@ -122,6 +126,7 @@ class Server {
   Status SaveInstance();
 
   const EngineOptions options_;
+  KeptRows kept_rows_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Database>> databases_;  // By lower-case name.
   std::map<std::string, LoginRecord> logins_;

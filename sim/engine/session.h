@@ -65,6 +65,7 @@ class Session final : public EngineSession, public Environment {
   void StatementEnds(bool succeeded, ReplySink& sink) override;
   void ReadsEnd() override;
   SessionSettings& settings() override { return settings_; }
+  KeptRows* kept_rows() override { return &server_->kept_rows(); }
   void SetCompiling(bool compiling) override { compiling_ = compiling; }
   void SetIdentityInsert(const ObjectName& table, bool on) override;
   void Use(const std::string& database, ReplySink& sink) override;
@@ -94,6 +95,9 @@ class Session final : public EngineSession, public Environment {
   bool HoldsWriter(const std::shared_ptr<Database>& database) {
     return ViewOf(database).transaction != nullptr;
   }
+  // The rewrites (WriteTransaction::Rewrites) behind what Reader() sees. Absent: it is
+  // the session's own transaction, of which nobody else knows.
+  std::optional<std::uint64_t> RewriteCount(const std::shared_ptr<Database>& database);
   // Ends the read snapshot, so that the next read sees what was committed since.
   void EndReads();
   // A table by name, of the default schema if none is given; null if there is none.
@@ -135,6 +139,7 @@ class Session final : public EngineSession, public Environment {
     std::shared_ptr<Database> database;
     std::unique_ptr<Connection> reader;
     CatalogPtr read_catalog;
+    std::uint64_t rewrite_count = 0;  // Of the snapshot, while reading.
     bool reading = false;
     std::unique_ptr<WriteTransaction> transaction;
   };

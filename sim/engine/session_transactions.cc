@@ -37,10 +37,20 @@ Connection& Session::Reader(const std::shared_ptr<Database>& database) {
     view.reader = std::move(opened).value();
   }
   if (!view.reading) {
-    view.read_catalog = database->BeginRead(*view.reader);
+    Database::Reading reading = database->BeginRead(*view.reader);
+    view.read_catalog = std::move(reading.catalog);
+    view.rewrite_count = reading.rewrite_count;
     view.reading = true;
   }
   return *view.reader;
+}
+
+std::optional<std::uint64_t> Session::RewriteCount(
+    const std::shared_ptr<Database>& database) {
+  Reader(database);
+  const View& view = ViewOf(database);
+  if (view.transaction != nullptr) return std::nullopt;
+  return view.rewrite_count;
 }
 
 void Session::EndReads() {

@@ -60,6 +60,30 @@ std::optional<std::size_t> StoredTable::IdentityColumn() const {
   return std::nullopt;
 }
 
+bool StoredTable::Grows() const {
+  return table_->is_change_table ||
+         (table_->schema == "cdc" && table_->name == "lsn_time_mapping");
+}
+
+WriteTransaction& StoredTable::Write() {
+  WriteTransaction& transaction = session_.Write(database_);
+  if (Grows()) transaction.Rewrites();
+  return transaction;
+}
+
+std::optional<Growth> StoredTable::growth() const {
+  if (!Grows() || fail_number_ != 0) return std::nullopt;
+  const std::optional<std::uint64_t> rewrite_count = session_.RewriteCount(database_);
+  const TablePtr mapping = catalog_->FindTable("cdc", "lsn_time_mapping");
+  if (!rewrite_count || mapping == nullptr) return std::nullopt;
+  // Commits are captured in the order of their LSNs, each with a row of the mapping.
+  Statement newest = session_.Reader(database_).Prepare(
+      "SELECT MAX(" + mapping->columns[0].physical + ") FROM " + mapping->physical);
+  if (newest.Next() != Step::kRow || newest.IsNull(0)) return std::nullopt;
+  return Growth{database_->id(), table_->object_id, *rewrite_count,
+                std::string(newest.Blob(0))};
+}
+
 void StoredTable::InsertRow(Statement& insert, const std::vector<Value>& row) {
   CheckNullDuplicates(row);
   EncodeRow(*table_, row, cells_);
@@ -73,7 +97,7 @@ void StoredTable::InsertRow(Statement& insert, const std::vector<Value>& row) {
 }
 
 std::uint64_t StoredTable::Insert(const InsertRequest& request) {
-  WriteTransaction& transaction = session_.Write(database_);
+  WriteTransaction& transaction = Write();
   std::vector<Row> spool;
   RowFeed feed = request.feed;
   if (session_.open_cursors()[table_->object_id] > 0) {
@@ -204,7 +228,7 @@ void StoredTable::DeleteRow(RowId id) {
 }
 
 std::uint64_t StoredTable::Delete(const DeleteRequest& request) {
-  WriteTransaction& transaction = session_.Write(database_);
+  WriteTransaction& transaction = Write();
   const bool referenced = std::any_of(
       catalog_->tables.begin(), catalog_->tables.end(), [&](const auto& entry) {
         return std::any_of(
@@ -246,7 +270,7 @@ bool StoredTable::TouchesUniqueIndex(const std::vector<std::size_t>& columns) co
 }
 
 std::uint64_t StoredTable::Update(const UpdateRequest& request) {
-  WriteTransaction& transaction = session_.Write(database_);
+  WriteTransaction& transaction = Write();
   for (const std::size_t column : request.columns) {
     if (table_->columns[column].identity) {
       RaiseSql(8102, 16, 1,

@@ -22,6 +22,7 @@ class StoredTable final : public TableSource {
   const std::vector<ColumnInfo>& columns() const override { return columns_; }
   ScanAnswer Plan(const ScanShape& shape) const override;
   std::unique_ptr<RowCursor> Open(const ScanRequest& request) override;
+  std::optional<Growth> growth() const override;
   std::uint64_t Insert(const InsertRequest& request) override;
   std::uint64_t Update(const UpdateRequest& request) override;
   std::uint64_t Delete(const DeleteRequest& request) override;
@@ -71,6 +72,10 @@ class StoredTable final : public TableSource {
                                const Row& values, WriteTransaction& transaction);
   std::optional<std::size_t> IdentityColumn() const;
 
+  // Whether it is one of the tables that only capture adds to.
+  bool Grows() const;
+  // The session's transaction, about to write this table.
+  WriteTransaction& Write();
   bool tracked() const { return !tracked_.empty(); }
   std::string Image(const std::vector<Value>& row) const;
   bool TrackedColumnsDiffer(const std::vector<Value>& a,

@@ -42,7 +42,9 @@ bool SameIndex(const TableMeta& from, const IndexMeta& a, const TableMeta& to,
                     });
 }
 
-// Every index of the target has its like in the source (sys.messages 4913, 4947).
+// Every index of the target has its like in the source (4913, 4947; Microsoft's list
+// "Database engine events and errors, 4000 to 4999", where 4947 ends in a blank and a
+// full stop).
 void RequireSameIndexes(const TableMeta& from, const TableMeta& to) {
   const IndexMeta* clustered = from.ClusteredIndex();
   if (clustered != nullptr && to.ClusteredIndex() == nullptr) {
@@ -60,7 +62,7 @@ void RequireSameIndexes(const TableMeta& from, const TableMeta& to) {
              "ALTER TABLE SWITCH statement failed. There is no identical index in "
              "source table '" +
                  from.FullName() + "' for the index '" + wanted.name +
-                 "' in target table '" + to.FullName() + "'.");
+                 "' in target table '" + to.FullName() + "' .");
   }
 }
 

@@ -30,7 +30,7 @@ Binder::Binder(Environment& environment, SessionState& session,
     : environment_(environment), session_(session), variables_(variables) {}
 
 Context Binder::MakeContext() const {
-  Context context{environment_, session_, variables_, {}, std::nullopt};
+  Context context{environment_, session_, variables_, {}, std::nullopt, std::nullopt};
   context.slots.resize(next_slot_);
   return context;
 }

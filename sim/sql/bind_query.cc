@@ -130,6 +130,13 @@ class QueryBlock final : public BoundQuery {
     return done;
   }
 
+  std::optional<GrowingQuery> Growing() const override {
+    const bool plain = from != nullptr && !grouped && windows.empty() && !distinct &&
+                       !tail.has_limit && !order_unknown && !assigns_variables;
+    if (!plain) return std::nullopt;
+    return GrowingQueryOf(*from, conditions, projections, wanted_of_order);
+  }
+
   struct BlockTail : Tail {
     // Whether rows in our own order are in the order wanted outside.
     static bool Satisfies(const std::vector<WantedOrder>& own,

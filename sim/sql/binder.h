@@ -13,6 +13,7 @@
 
 #include "sim/sql/ast.h"
 #include "sim/sql/bound.h"
+#include "sim/sql/growing_query.h"
 #include "sim/sql/operators.h"
 
 namespace mssql_cdc::sim {
@@ -60,6 +61,8 @@ class BoundQuery {
   virtual ~BoundQuery() = default;
   // Makes the plan; called once.
   virtual Planned Plan(const std::vector<WantedOrder>& wanted) = 0;
+  // Before Plan. Absent: it is no such query.
+  virtual std::optional<GrowingQuery> Growing() const { return std::nullopt; }
 
   std::vector<OutputColumn> columns;
   std::vector<Slot> free_slots;  // Of outer queries.
@@ -89,7 +92,15 @@ using FromPtr = std::unique_ptr<FromNode>;
 // FROM and WHERE as a plan (plan.cc). `conditions` are taken apart at AND.
 Planned PlanFrom(FromNode& from, std::vector<Bound> conditions,
                  const std::vector<WantedOrder>& wanted);
+// a < b is b > a.
+Comparison Mirrored(Comparison comparison);
 void SplitConditions(const Bound& condition, std::vector<Bound>& conditions);
+// The query of these parts, `order` in slots of tables or projections, if its answer
+// only grows (growing_shape.cc).
+std::optional<GrowingQuery> GrowingQueryOf(const FromNode& from,
+                                           const std::vector<Bound>& conditions,
+                                           const std::vector<Projection>& projections,
+                                           const std::vector<WantedOrder>& order);
 // All slots that rows of `from` are made of, as far as they are read.
 void CollectSlots(const FromNode& from, std::vector<Slot>& slots);
 

@@ -44,12 +44,19 @@ struct SessionState {
   std::vector<Message> caught;  // The innermost CATCH last.
 };
 
+// Rows of `source` are wanted only where its first column is above a value of it.
+struct ScanFloor {
+  const TableSource* source = nullptr;
+  Value above;
+};
+
 struct Context {
   Environment& environment;
   SessionState& session;
   VariableFrame& variables;
   std::vector<Value> slots;
   std::optional<DateTimeValue> now;  // The same for the whole statement.
+  std::optional<ScanFloor> floor;
 
   const DateTimeValue& Now() {
     if (!now) now = environment.Now();

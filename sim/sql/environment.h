@@ -134,6 +134,17 @@ struct DeleteRequest {
   std::function<void(const Row& deleted)> output;
 };
 
+// Of a table of CDC, whose rows come commit by commit: its first column is their LSN,
+// and what is there of a commit stays as it is.
+struct Growth {
+  std::int32_t database_id = 0;
+  std::int32_t table_id = 0;
+  // Counts what did change rows (cleanup, DDL, a restore, somebody's own DML).
+  std::uint64_t rewrite_count = 0;
+  // No row at or below this LSN, ten bytes, is still to come.
+  std::string through;
+};
+
 // A table or view as one statement sees it.
 class TableSource {
  public:
@@ -143,6 +154,8 @@ class TableSource {
   virtual const std::vector<ColumnInfo>& columns() const = 0;
   virtual ScanAnswer Plan(const ScanShape& shape) const = 0;
   virtual std::unique_ptr<RowCursor> Open(const ScanRequest& request) = 0;
+  // Absent: it is no such table, or not to this statement.
+  virtual std::optional<Growth> growth() const { return std::nullopt; }
   // Return the number of rows. They check keys and NOT NULL (515, 2601, 2627) and the
   // login's rights. A source that cannot be written refuses (4406, 259, ...).
   virtual std::uint64_t Insert(const InsertRequest& request) = 0;
@@ -211,6 +224,8 @@ struct SessionSettings {
   std::vector<std::uint8_t> context_info;
 };
 
+class KeptRows;
+
 enum class Access : std::uint8_t {
   kSelect,
   kPeek,  // SELECT that waits for no lock: NOLOCK.
@@ -276,6 +291,8 @@ class Environment {
   virtual void ReadsEnd() = 0;
 
   virtual SessionSettings& settings() = 0;
+  // Rows that were sent before. Null: none are kept.
+  virtual KeptRows* kept_rows() { return nullptr; }
   virtual void SetIdentityInsert(const ObjectName& table, bool on) = 0;
   virtual void Use(const std::string& database, ReplySink& sink) = 0;
   virtual const std::string& database_collation() const = 0;

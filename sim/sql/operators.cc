@@ -35,6 +35,33 @@ class SingleRow final : public Operator {
   bool done_ = false;
 };
 
+// The value in the column's own type, if that loses nothing.
+std::optional<Value> ColumnValue(const Value& compared, const ScanConstraintSpec& spec,
+                                 const SqlType& column, const ConvertOptions& options) {
+  if (IsText(column.id) && WouldTruncate(compared, spec.compared_type, column)) {
+    return std::nullopt;
+  }
+  try {
+    // char(5) compared with 'a' must not be padded into something else: blanks at the
+    // end do not count, so it stays the same value.
+    Value value = ConvertValue(compared, spec.compared_type, column, options);
+    const Value back = ConvertValue(value, column, spec.compared_type, options);
+    if (CompareValues(back, compared, spec.compared_type, spec.rule) != 0) {
+      return std::nullopt;
+    }
+    return value;
+  } catch (const SqlError&) {
+    return std::nullopt;
+  }
+}
+
+// What the constraint compares with, in the type of the comparison.
+Value ComparedValue(const ScanConstraintSpec& spec, Context& context,
+                    const ConvertOptions& options) {
+  return ConvertValue(spec.value->Get(context), spec.value->type, spec.compared_type,
+                      options);
+}
+
 class Scan final : public Operator {
  public:
   Scan(std::shared_ptr<TableSource> source, Slot first_slot, ScanShape shape,
@@ -54,14 +81,17 @@ class Scan final : public Operator {
       const SqlType& column = source_->columns()[spec.column].type;
       ConvertOptions options;
       options.collation = context.environment.database_collation();
-      const Value compared = ConvertValue(spec.value->Get(context), spec.value->type,
-                                          spec.compared_type, options);
+      const Value compared = ComparedValue(spec, context, options);
       if (compared.IsNull()) return;  // A comparison with NULL holds for no row.
       const std::optional<Value> value = ColumnValue(compared, spec, column, options);
       // A value the column cannot have narrows nothing; every row is checked anyway.
       if (!value) continue;
       request.shape.constraints.push_back({spec.column, spec.comparison});
       request.values.push_back(*value);
+    }
+    if (context.floor && context.floor->source == source_.get()) {
+      request.shape.constraints.push_back({0, Comparison::kGreater});
+      request.values.push_back(context.floor->above);
     }
     cursor_ = source_->Open(request);
   }
@@ -77,28 +107,6 @@ class Scan final : public Operator {
   }
 
  private:
-  // The value in the column's own type, if that loses nothing.
-  static std::optional<Value> ColumnValue(const Value& compared,
-                                          const ScanConstraintSpec& spec,
-                                          const SqlType& column,
-                                          const ConvertOptions& options) {
-    if (IsText(column.id) && WouldTruncate(compared, spec.compared_type, column)) {
-      return std::nullopt;
-    }
-    try {
-      // char(5) compared with 'a' must not be padded into something else: blanks at the
-      // end do not count, so it stays the same value.
-      Value value = ConvertValue(compared, spec.compared_type, column, options);
-      const Value back = ConvertValue(value, column, spec.compared_type, options);
-      if (CompareValues(back, compared, spec.compared_type, spec.rule) != 0) {
-        return std::nullopt;
-      }
-      return value;
-    } catch (const SqlError&) {
-      return std::nullopt;
-    }
-  }
-
   std::shared_ptr<TableSource> source_;
   Slot first_slot_;
   ScanShape shape_;
@@ -424,6 +432,15 @@ class SetDifference final : public Operator {
 };
 
 }  // namespace
+
+std::optional<Value> ValueInColumn(const ScanConstraintSpec& spec,
+                                   const SqlType& column, Context& context) {
+  ConvertOptions options;
+  options.collation = context.environment.database_collation();
+  const Value compared = ComparedValue(spec, context, options);
+  if (compared.IsNull()) return std::nullopt;
+  return ColumnValue(compared, spec, column, options);
+}
 
 std::uint64_t RowCountOf(const Bound& expression, Context& context, bool fetch) {
   const Value value = expression->Get(context);

@@ -28,6 +28,10 @@ struct ScanConstraintSpec {
   SqlType compared_type;  // What the comparison is carried out in.
   CollationRule rule;
 };
+// What the constraint's expression is now, as a value of the column's type; absent:
+// NULL, or nothing that a column of this type can hold.
+std::optional<Value> ValueInColumn(const ScanConstraintSpec& spec,
+                                   const SqlType& column, Context& context);
 OperatorPtr MakeScan(std::shared_ptr<TableSource> source, Slot first_slot,
                      ScanShape shape, std::vector<ScanConstraintSpec> constraints,
                      std::shared_ptr<RowId> row_id);

@@ -91,22 +91,6 @@ class Planner {
     return *side->slot - node.begin;
   }
 
-  static Comparison Mirrored(Comparison comparison) {
-    switch (comparison) {
-      case Comparison::kEqual:
-        return Comparison::kEqual;
-      case Comparison::kLess:
-        return Comparison::kGreater;
-      case Comparison::kLessOrEqual:
-        return Comparison::kGreaterOrEqual;
-      case Comparison::kGreater:
-        return Comparison::kLess;
-      case Comparison::kGreaterOrEqual:
-        return Comparison::kLessOrEqual;
-    }
-    return comparison;
-  }
-
   // The constraint a comparison puts on a column of `node`, if it does.
   std::optional<ScanConstraintSpec> ConstraintOf(const Bound& condition,
                                                  const FromNode& node) const {
@@ -500,6 +484,22 @@ class Planner {
 };
 
 }  // namespace
+
+Comparison Mirrored(Comparison comparison) {
+  switch (comparison) {
+    case Comparison::kEqual:
+      return Comparison::kEqual;
+    case Comparison::kLess:
+      return Comparison::kGreater;
+    case Comparison::kLessOrEqual:
+      return Comparison::kGreaterOrEqual;
+    case Comparison::kGreater:
+      return Comparison::kLess;
+    case Comparison::kGreaterOrEqual:
+      return Comparison::kLessOrEqual;
+  }
+  return comparison;
+}
 
 void SplitConditions(const Bound& condition, std::vector<Bound>& conditions) {
   if (condition->shape == BoundExpression::Shape::kAnd) {

@@ -102,12 +102,17 @@ std::vector<ResultColumn> ResultColumns(const std::vector<OutputColumn>& columns
 std::int64_t RunSelect(const ast::Select& select, const Run& run) {
   Binder binder(run.environment, run.session, run.variables);
   const QueryPtr query = binder.BindSelect(select, nullptr);
+  const std::optional<GrowingQuery> growing = query->Growing();
   OperatorPtr plan = query->Plan({}).op;
   const bool sends = !query->assigns_variables && run.sink != nullptr;
   if (sends) Check(run.sink->Columns(ResultColumns(query->columns, run.environment)));
   if (run.bind_only) return 0;
   Context context = binder.MakeContext();
   const std::int64_t limit = run.environment.settings().rowcount;
+  if (sends && growing && limit == 0) {
+    const auto sent = SendGrowing(*growing, query->columns, *plan, context, *run.sink);
+    if (sent) return *sent;
+  }
   plan->Open(context);
   Row row(query->columns.size());
   std::int64_t count = 0;

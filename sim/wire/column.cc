@@ -289,6 +289,19 @@ void ColumnEncoder::WriteTypeInfo(ByteBuffer& out, std::uint16_t flags) const {
   }
 }
 
+std::string ColumnEncoder::Form() const {
+  ByteBuffer out;
+  WriteTypeInfo(out, 0);
+  out.U8(static_cast<std::uint8_t>(type_.id));
+  out.U8(type_.scale);
+  out.U8(static_cast<std::uint8_t>(layout_));
+  out.U32(static_cast<std::uint32_t>(dialect_.version));
+  out.U16(static_cast<std::uint16_t>(dialect_.utf8_support));
+  out.Raw(std::span<const std::uint8_t>(collation_.bytes));
+  out.Raw(std::span<const std::uint8_t>(dialect_.collation.bytes));
+  return std::to_string(out.bytes().size()) + ':' + out.bytes();
+}
+
 std::size_t ColumnEncoder::null_size_bytes() const {
   switch (layout_) {
     case Layout::kBare:

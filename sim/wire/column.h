@@ -35,6 +35,8 @@ class ColumnEncoder {
   // Not nullable: where the type has a fixed length, the token without one is used.
   ColumnEncoder(const SqlType& type, bool nullable, const Dialect& dialect);
 
+  // Columns of one form put a value into the same bytes.
+  std::string Form() const;
   // UserType, flags and TYPE_INFO. `flags` are the column's; nullable is added here.
   void WriteTypeInfo(ByteBuffer& out, std::uint16_t flags) const;
   // Whether TYPE_INFO is followed by a table name in COLMETADATA.

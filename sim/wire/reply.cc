@@ -145,8 +145,7 @@ bool Reply::Columns(const std::vector<ResultColumn>& columns) {
 
 // NULLs cost their own bytes in a ROW and one bit of every column in an NBCROW: the
 // shorter of the two is sent, as SQL Server does.
-bool Reply::Row(const std::vector<Value>& values) {
-  if (!goes_on()) return false;
+bool Reply::WriteRow(const std::vector<Value>& values, ByteBuffer& out) {
   if (values.size() != columns_.size()) return Break("a row has not its columns");
   std::size_t null_size = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -160,7 +159,7 @@ bool Reply::Row(const std::vector<Value>& values) {
   }
   const std::size_t bitmap_size = (values.size() + 7) / 8;
   const bool bitmap = dialect_.takes_null_bitmaps() && null_size > bitmap_size;
-  out_.U8(
+  out.U8(
       static_cast<std::uint8_t>(bitmap ? tds::TokenId::kNbcRow : tds::TokenId::kRow));
   if (bitmap) {
     for (std::size_t byte = 0; byte < bitmap_size; ++byte) {
@@ -168,19 +167,48 @@ bool Reply::Row(const std::vector<Value>& values) {
       for (std::size_t i = byte * 8; i < std::min(values.size(), byte * 8 + 8); ++i) {
         if (values[i].IsNull()) bits |= 1u << (i % 8);
       }
-      out_.U8(static_cast<std::uint8_t>(bits));
+      out.U8(static_cast<std::uint8_t>(bits));
     }
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].IsNull()) {
-      if (!bitmap) columns_[i].WriteNull(out_);
-    } else if (!columns_[i].WriteValue(values[i], out_)) {
+      if (!bitmap) columns_[i].WriteNull(out);
+    } else if (!columns_[i].WriteValue(values[i], out)) {
       // Half a row is out: nothing that follows could be understood.
       broken_ = true;
       return false;
     }
   }
+  return true;
+}
+
+bool Reply::Row(const std::vector<Value>& values) {
+  if (!goes_on() || !WriteRow(values, out_)) return false;
   out_.Raw(std::string_view());  // A chance to hand on what has gathered.
+  return true;
+}
+
+std::optional<std::string> Reply::RowForm() const {
+  std::string form = dialect_.takes_null_bitmaps() ? "b" : "r";
+  for (const ColumnEncoder& column : columns_) form += column.Form();
+  return form;
+}
+
+bool Reply::RowAsBytes(const std::vector<Value>& values, std::string& bytes) {
+  if (!goes_on()) return false;
+  row_.bytes().clear();
+  if (!WriteRow(values, row_)) {
+    // The message that says why is out; a row that broke halfway must not follow it.
+    return false;
+  }
+  bytes += row_.bytes();
+  out_.Raw(row_.bytes());
+  return true;
+}
+
+bool Reply::RowBytes(std::string_view bytes) {
+  if (!goes_on()) return false;
+  out_.Raw(bytes);
   return true;
 }
 

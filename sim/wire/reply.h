@@ -49,6 +49,9 @@ class Reply final : public ReplySink {
 
   bool Columns(const std::vector<ResultColumn>& columns) override;
   bool Row(const std::vector<Value>& values) override;
+  std::optional<std::string> RowForm() const override;
+  bool RowAsBytes(const std::vector<Value>& values, std::string& bytes) override;
+  bool RowBytes(std::string_view bytes) override;
   bool StatementDone(std::optional<std::uint64_t> row_count,
                      std::uint16_t command) override;
   bool SendMessage(const Message& message) override;
@@ -98,6 +101,7 @@ class Reply final : public ReplySink {
                                         const SqlType& type, const Value& value);
   void Flush() { out_.SpillAll(); }
   bool Break(const std::string& why);
+  bool WriteRow(const std::vector<Value>& values, ByteBuffer& out);
 
   PacketWriter& packets_;
   Dialect dialect_;
@@ -105,6 +109,7 @@ class Reply final : public ReplySink {
   const std::atomic<bool>& stop_;
 
   ByteBuffer out_;
+  ByteBuffer row_;  // Of RowAsBytes.
   std::vector<ColumnEncoder> columns_;
   bool in_call_ = false;
   Status status_kind_ = Status::kOfEngine;

@@ -144,6 +144,11 @@ CLI::App* AddSimulate(CLI::App* app, SimulateArguments* arguments) {
                       "sys.sp_cdc_scan captures");
   command->add_option("--max-text-repl-size", arguments->host.max_text_repl_size_bytes,
                       "the longest LOB a tracked table takes, in bytes; -1: any");
+  command
+      ->add_option("--kept-rows", arguments->host.kept_rows_megabytes,
+                   "how much memory rows of change tables that were sent may take, in "
+                   "MB, to be sent again; 0: none are kept")
+      ->check(CLI::Range(std::size_t{0}, std::size_t{1} << 20));
   command->add_option("--release", arguments->host.release,
                       "of SQL Server: 2016, 2017, 2019 or 2022");
   command->add_option("--time-zone", arguments->host.time_zone,

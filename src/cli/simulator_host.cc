@@ -41,6 +41,7 @@ Result<SimulatorHost> SimulatorHost::Start(const HostOptions& options) {
   engine_options.seed = options.seed;
   engine_options.capture_interval_ms = options.capture_interval_ms;
   engine_options.max_text_repl_size_bytes = options.max_text_repl_size_bytes;
+  engine_options.kept_rows_size_bytes_max = options.kept_rows_megabytes << 20;
   const auto version = sim::VersionOfRelease(options.release);
   if (!version) {
     return Error(ErrorId::kOptionInvalid)

@@ -22,6 +22,7 @@ struct HostOptions {
   std::uint64_t seed = 1;
   std::int64_t capture_interval_ms = 0;
   std::int64_t max_text_repl_size_bytes = 65536;
+  std::size_t kept_rows_megabytes = 2048;
   int release = 2022;
   std::string time_zone;
   std::optional<std::int64_t> start_utc_us;  // Present: the clock is moved by hand.
