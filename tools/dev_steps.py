@@ -148,7 +148,7 @@ STEPS = [
     Step("existing", "the existing package on Spark reads the simulator; its bronze is ours",
          counted(*EXISTING)),
     Step("python", "what of the Python package needs no extension",
-         counted(ROOT / "tests/python/package_test.py")),
+         counted("-m", "unittest", "discover", "-s", ROOT / "tests/python", "-p", "*_test.py")),
     Step("takeover", "tables and checkpoints of the existing package, continued",
          counted(ROOT / "tests/takeover/takeover.py", "--program", PROGRAM)),
     Step("faults", "what a user gets wrong, and secrets in outputs",
