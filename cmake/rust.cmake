@@ -14,7 +14,9 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/rust/delta/Cargo.toml)
   file(GLOB rust_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/rust/delta/src/*.rs)
   add_custom_command(
     OUTPUT ${rust_delta_archive}
-    COMMAND ${CMAKE_COMMAND} -E env CARGO_TARGET_DIR=${cargo_target}
+    # Crates' build scripts remember CC and CXX, which the wheel's build sets: they would be
+    # made anew each time one kind of build follows the other.
+    COMMAND ${CMAKE_COMMAND} -E env --unset=CC --unset=CXX CARGO_TARGET_DIR=${cargo_target}
             cargo build --release --locked --quiet
             --manifest-path ${PROJECT_SOURCE_DIR}/rust/delta/Cargo.toml
     COMMAND ${CMAKE_COMMAND} -E touch ${rust_delta_archive}
