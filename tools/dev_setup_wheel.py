@@ -49,7 +49,7 @@ def build(name: str) -> None:
     pip = [python(), "-m", "pip", "--disable-pip-version-check"]
     shutil.rmtree(WHEEL / "dist", ignore_errors=True)
     dev_run.run(name, [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", WHEEL / "dist",
-                       "-C", f"build-dir={WHEEL / 'cmake'}", PACKAGE], env=environment)
+                       "-C", f"build-dir={WHEEL}", PACKAGE], env=environment)
     shutil.rmtree(site(), ignore_errors=True)
     dev_run.run(name, [*pip, "install", "--no-deps", "--target", site(),
                        *sorted((WHEEL / "dist").glob("*.whl"))], env=environment)
