@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/dice.h"
+#include "tests/seeds.h"
 
 namespace mssql_cdc::model {
 
@@ -49,7 +50,7 @@ struct Table {
 };
 
 // How often each kind of thing was drawn.
-using KindCounts = std::map<std::string, std::int64_t>;
+using tests::KindCounts;
 
 class History {
  public:

@@ -9,14 +9,8 @@
 // that replays it. The last lines say how often each kind was drawn, which must be some
 // times each, and `N passed, N failed`.
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
 
-#include "base/text.h"
 #include "tests/model/bronze.h"
 #include "tests/model/history.h"
 #include "tests/model/source.h"
@@ -281,8 +275,6 @@ void Life::Lose(Reader& reader) {
   CheckSkip(bronze, ReadFacts(lake_, reader.config), table, before);
 }
 
-// What 50 seeds must have met this often at least, so that passing means something.
-constexpr std::int64_t kKindCountMin = 3;
 constexpr const char* kKinds[] = {"DDL under policy fail",
                                   "added column",
                                   "bootstrap",
@@ -314,61 +306,17 @@ constexpr const char* kKinds[] = {"DDL under policy fail",
                                   "update of several rows",
                                   "wider text"};
 
-std::int64_t CountMissing(KindCounts& counts, std::int64_t seed_count) {
-  std::int64_t missing = 0;
-  for (const char* kind : kKinds) {
-    if (seed_count < 50 || counts[kind] >= kKindCountMin) continue;
-    std::printf("FAILED coverage: \"%s\" was met too seldom\n", kind);
-    ++missing;
-  }
-  return missing;
-}
-
-bool RunSeed(std::uint64_t seed, const std::string& folder, KindCounts& counts) {
-  const std::string directory = folder + "/" + std::to_string(seed);
-  bool passed = true;
-  try {
-    Life(seed, directory, counts).Live();
-  } catch (const Wrong& wrong) {
-    passed = false;
-    std::printf("FAILED seed %llu\n  %s\n  replay: model_test --first %llu --seeds 1\n",
-                static_cast<unsigned long long>(seed), wrong.text.c_str(),
-                static_cast<unsigned long long>(seed));
-    std::fflush(stdout);
-  }
-  std::filesystem::remove_all(directory);
-  return passed;
-}
-
 }  // namespace
 }  // namespace mssql_cdc::model
 
 int main(int argc, char** argv) {
   using namespace mssql_cdc;
-  std::int64_t first = 1;
-  std::int64_t seed_count = 50;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::optional<std::int64_t> value = ParseInt64(argv[i + 1]);
-    if (!value) return 2;
-    if (std::strcmp(argv[i], "--first") == 0) first = *value;
-    if (std::strcmp(argv[i], "--seeds") == 0) seed_count = *value;
-  }
-  const char* shared = "/dev/shm";
-  const std::string folder =
-      (::access(shared, W_OK) == 0 ? std::string(shared)
-                                   : std::filesystem::temp_directory_path().string()) +
-      "/mssql_cdc_model_" + std::to_string(::getpid());
-  model::KindCounts counts;
-  std::int64_t failed = 0;
-  for (std::int64_t seed = first; seed < first + seed_count; ++seed) {
-    failed += !model::RunSeed(static_cast<std::uint64_t>(seed), folder, counts);
-  }
-  std::filesystem::remove_all(folder);
-  failed += model::CountMissing(counts, seed_count);
-  for (const auto& [kind, count] : counts) {
-    std::printf("%8lld  %s\n", static_cast<long long>(count), kind.c_str());
-  }
-  std::printf("%lld passed, %lld failed\n", static_cast<long long>(seed_count - failed),
-              static_cast<long long>(failed));
-  return failed == 0 ? 0 : 1;
+  tests::SeedTest test;
+  test.program = "model_test";
+  test.kinds = model::kKinds;
+  test.live = [](std::uint64_t seed, const std::string& directory,
+                 tests::KindCounts& counts) {
+    model::Life(seed, directory, counts).Live();
+  };
+  return tests::RunSeeds(test, argc, argv);
 }

@@ -19,9 +19,7 @@
 namespace mssql_cdc::model {
 
 // Aborts the seed; its text says what is wrong.
-struct Wrong {
-  std::string text;
-};
+using tests::Wrong;
 
 struct RunResult {
   Status status = Unit{};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "pipeline/facts.h"
 #include "pipeline/tables.h"
@@ -13,11 +14,14 @@ namespace {
 using columns::ColumnBuilder;
 using columns::Kind;
 
-const std::vector<columns::Field>& Captured() {
-  static const std::vector<columns::Field> kFields = {
+std::vector<columns::Field> Captured(bool with_w) {
+  std::vector<columns::Field> fields = {
       {"id", {Kind::kInt64}}, {"r", {Kind::kUtf8}}, {"v", {Kind::kUtf8}}};
-  return kFields;
+  if (with_w) fields.push_back({"w", {Kind::kUtf8}});
+  return fields;
 }
+
+std::string WOf(const std::string& v) { return "w" + v; }
 
 void AppendNumber(ColumnBuilder& out, const std::optional<std::int64_t>& value) {
   if (!value) {
@@ -51,6 +55,9 @@ void AppendCell(const BronzeRow& row, const std::string& column, ColumnBuilder& 
   if (column == "id") return out.AppendInt64(row.id);
   if (column == "r") return out.AppendBytes(RegionOf(row.id));
   if (column == "v") return out.AppendBytes(row.v);
+  if (column == "w") {
+    return AppendText(out, row.has_w ? std::optional(WOf(row.v)) : std::nullopt);
+  }
   if (column == "_batch_id") {
     return AppendNumber(out, is_change ? std::optional<std::int64_t>(1) : std::nullopt);
   }
@@ -72,7 +79,9 @@ void Append(lake::Lake& lake, const std::string& location, columns::RecordBatch 
   batches.push_back(std::move(batch));
   std::vector<std::unique_ptr<columns::BatchReader>> sources;
   sources.push_back(columns::ReadBatches(schema, std::move(batches)));
-  const auto done = lake.Append(location, std::move(sources), {});
+  lake::AppendSpec spec;
+  spec.merge_schema = true;
+  const auto done = lake.Append(location, std::move(sources), spec);
   if (!done.ok()) throw Wrong{done.error().Text()};
 }
 
@@ -89,6 +98,11 @@ std::string LsnText(std::int64_t number) {
   return text;
 }
 
+const std::vector<std::string>& Instances() {
+  static const std::vector<std::string> kNames = {"dbo_t", "dbo_t_2", "dbo_t_3"};
+  return kNames;
+}
+
 std::string RegionOf(std::int64_t id) { return id % 3 == 0 ? "north" : "south"; }
 
 Life::Life(std::uint64_t seed, lake::Lake& lake, const runtime::SilverConfig& config,
@@ -98,7 +112,7 @@ Life::Life(std::uint64_t seed, lake::Lake& lake, const runtime::SilverConfig& co
                           const pipeline::TableDefinition& table) {
     Check(lake.Create(at, {table.schema, table.description, table.properties}));
   };
-  create(config.bronze_location, pipeline::BronzeTable(Captured(), true));
+  create(config.bronze_location, pipeline::BronzeTable(Captured(false), true));
   create(config.facts_location, pipeline::FactsTable());
   create(config.plans_location, pipeline::PlansTable());
   history_.emplace_back();
@@ -120,6 +134,8 @@ void Life::Record(const BronzeRow& change) {
   row.lsn = static_cast<std::int64_t>(changes_.size() - 1);
   row.command_id = command_;
   row.seqval = seqval_;
+  row.instance = Instances()[starts_.size()];
+  row.has_w = !starts_.empty();
   changes_.back().push_back(row);
 }
 
@@ -212,8 +228,10 @@ void Life::SwapKeys(std::int64_t key) {
 }
 
 void Life::Put(const std::vector<BronzeRow>& rows) {
-  auto schema =
-      std::make_shared<columns::Schema>(pipeline::BronzeTable(Captured(), true).schema);
+  const bool with_w = std::any_of(rows.begin(), rows.end(),
+                                  [](const BronzeRow& row) { return row.has_w; });
+  auto schema = std::make_shared<columns::Schema>(
+      pipeline::BronzeTable(Captured(with_w), true).schema);
   columns::RecordBatch batch{schema, static_cast<std::int64_t>(rows.size()), {}};
   for (const columns::Field& field : schema->fields) {
     ColumnBuilder out(field.type, batch.row_count);
@@ -223,10 +241,11 @@ void Life::Put(const std::vector<BronzeRow>& rows) {
   Append(lake_, config_.bronze_location, std::move(batch));
 }
 
-void Life::Fact(const std::string& event, std::int64_t min_lsn, std::int64_t max_lsn,
-                std::int64_t rows, const std::string& detail) {
+void Life::Fact(const std::string& app_id, const std::string& event,
+                std::int64_t min_lsn, std::int64_t max_lsn, std::int64_t rows,
+                const std::string& detail) {
   pipeline::FactsRow row;
-  row.app_id = "app";
+  row.app_id = app_id;
   row.rows = rows;
   row.min_lsn = LsnText(min_lsn);
   row.max_lsn = LsnText(max_lsn);
@@ -260,7 +279,37 @@ void Life::Stream() {
     rows.insert(rows.end(), changes.begin(), changes.end());
   }
   Put(rows);
-  streamed_ = through;
+  const std::int64_t before = std::exchange(streamed_, through);
+  for (std::size_t i = 0; i < starts_.size(); ++i) {
+    if (before <= starts_[i] && starts_[i] < through) TakeSwitch(starts_[i], i + 1);
+  }
+}
+
+std::string Life::AppId() const {
+  return generation_ == 0 ? "app" : "app.g" + std::to_string(generation_);
+}
+
+// From the next commit on, a newer instance captures the table.
+void Life::SwitchInstance() {
+  if (starts_.size() + 1 == Instances().size()) return;
+  starts_.push_back(static_cast<std::int64_t>(changes_.size() - 1));
+  Count("switch of the capture instance");
+}
+
+// The stream has read past a start: with snapshot_on_switch, a snapshot is taken.
+void Life::TakeSwitch(std::int64_t start_lsn, std::size_t instance) {
+  Fact(AppId(), "capture_instance_switched", start_lsn, start_lsn, 0,
+       Instances()[instance - 1] + " -> " + Instances()[instance]);
+  Count("switch read by the stream");
+  if (open_ || has_gap_ || dice_.Chance(1, 3)) return;
+  if (dice_.Chance(1, 2)) {
+    // Of this one no event tells.
+    ReadTable(static_cast<std::int64_t>(changes_.size() - 1));
+    return Count("whole snapshot after a switch");
+  }
+  if (start_lsn <= whole_at_) return;
+  Open(start_lsn, R"(, "switch_batch_id": 1)");
+  Count("chunked snapshot after a switch");
 }
 
 // Changes are lost; only a snapshot makes silver right again.
@@ -268,33 +317,64 @@ void Life::Gap() {
   Commit();
   streamed_ = static_cast<std::int64_t>(changes_.size() - 1);
   has_gap_ = true;
+  Fact(AppId(), "data_skipped", streamed_, streamed_, 0, "{}");
   Count("gap");
+}
+
+// The whole table into bronze, stamped, while it goes on changing.
+void Life::ReadTable(std::int64_t stamp) {
+  for (std::uint64_t i = dice_.Below(3); i > 0; --i) Commit();
+  const bool has_w = !starts_.empty() && streamed_ > starts_[0];
+  std::vector<BronzeRow> rows;
+  for (const auto& [id, v] : source_) {
+    rows.push_back({.instance = Instances()[starts_.size()],
+                    .lsn = stamp,
+                    .operation = 0,
+                    .id = id,
+                    .v = v,
+                    .snapshot = stamp,
+                    .has_w = has_w});
+  }
+  Put(rows);
+  if (!has_w) narrow_stamps_.insert(stamp);
+  read_at_ = std::max(read_at_, static_cast<std::int64_t>(changes_.size() - 1));
+  if (!rows.empty()) whole_at_ = std::max(whole_at_, stamp);
 }
 
 void Life::WholeSnapshot() {
   if (open_) return;
   const auto stamp = static_cast<std::int64_t>(changes_.size() - 1);
-  for (std::uint64_t i = dice_.Below(3); i > 0; --i) Commit();
-  std::vector<BronzeRow> rows;
-  for (const auto& [id, v] : source_) {
-    rows.push_back({.lsn = stamp, .operation = 0, .id = id, .v = v, .snapshot = stamp});
+  if (has_gap_) {
+    ++generation_;
+    streamed_ = std::max(streamed_, stamp);
+    Count("new generation, whole");
   }
-  Put(rows);
-  if (has_gap_) streamed_ = std::max(streamed_, stamp);
-  read_at_ = std::max(read_at_, static_cast<std::int64_t>(changes_.size() - 1));
-  Fact(has_gap_ ? "resnapshot" : "bootstrap", stamp, stamp,
-       static_cast<std::int64_t>(rows.size()), "");
+  ReadTable(stamp);
+  Fact(AppId(), has_gap_ ? "resnapshot" : "bootstrap", stamp, stamp,
+       static_cast<std::int64_t>(source_.size()), "");
+  whole_at_ = std::max(whole_at_, stamp);
   has_gap_ = false;
-  Count(rows.empty() ? "snapshot of an empty table" : "whole snapshot");
+  Count(source_.empty() ? "snapshot of an empty table" : "whole snapshot");
 }
 
 void Life::OpenChunked() {
   if (open_ && dice_.Chance(2, 3)) return;
   if (open_) Count("chunked snapshot superseded");
   Commit();
-  Open open;
-  open.lsn = static_cast<std::int64_t>(changes_.size() - 1);
+  if (has_gap_) {
+    ++generation_;
+    Count("new generation, chunked");
+  }
+  const auto newest = static_cast<std::int64_t>(changes_.size() - 1);
+  Open(newest, "");
+  if (has_gap_) streamed_ = std::max(streamed_, newest);
+}
+
+void Life::Open(std::int64_t lsn, const std::string& more) {
+  OpenSnapshot open;
+  open.lsn = lsn;
   open.event = has_gap_ ? "resnapshot" : "bootstrap";
+  open.app_id = AppId();
   std::set<std::int64_t> cuts;
   for (std::uint64_t i = 1 + dice_.Below(3); i > 0; --i) {
     cuts.insert(static_cast<std::int64_t>(1 + dice_.Below(45)));
@@ -306,12 +386,11 @@ void Life::OpenChunked() {
   }
   open.chunks.push_back(Chunk{lo, std::nullopt});
   const std::string keys = config_.keys.size() == 1 ? "[\"id\"]" : "[\"id\", \"r\"]";
-  Plan(open.lsn, "snapshot_open",
-       R"({"mode": "chunked", "kind": "bootstrap", "generation": 0, "keys": )" + keys +
-           R"(, "plan": {}})");
-  Fact("snapshot_open", open.lsn, open.lsn, 0,
-       R"({"mode": "chunked", "kind": "bootstrap", "generation": 0})");
-  if (has_gap_) streamed_ = std::max(streamed_, open.lsn);
+  const std::string detail = R"({"mode": "chunked", "kind": ")" + open.event +
+                             R"(", "generation": )" + std::to_string(generation_) +
+                             more;
+  Plan(open.lsn, "snapshot_open", detail + R"(, "keys": )" + keys + R"(, "plan": {}})");
+  Fact(open.app_id, "snapshot_open", open.lsn, open.lsn, 0, detail + "}");
   open_ = std::move(open);
   Count("chunked snapshot");
 }
@@ -328,17 +407,21 @@ void Life::Wave() {
   const auto stamp = static_cast<std::int64_t>(changes_.size() - 1);
   for (std::uint64_t i = dice_.Below(3); i > 0; --i) Commit();
   const std::string snapshot = LsnText(open_->lsn);
+  const bool has_w = !starts_.empty() && streamed_ > starts_[0];
+  if (!has_w) narrow_stamps_.insert(stamp);
   std::vector<BronzeRow> rows;
   for (const std::size_t number : numbers) {
     Chunk& chunk = open_->chunks[number];
     for (const auto& [id, v] : source_) {
       if ((chunk.lo && id < *chunk.lo) || (chunk.hi && id >= *chunk.hi)) continue;
-      rows.push_back({.lsn = stamp,
+      rows.push_back({.instance = Instances()[starts_.size()],
+                      .lsn = stamp,
                       .operation = 0,
                       .id = id,
                       .v = v,
                       .snapshot = open_->lsn,
-                      .chunk = static_cast<std::int64_t>(number)});
+                      .chunk = static_cast<std::int64_t>(number),
+                      .has_w = has_w});
     }
     chunk.is_done = true;
     chunk.wave = open_->wave;
@@ -361,21 +444,23 @@ void Life::Wave() {
     Plan(open_->lsn, "snapshot_chunk", detail(number, true));
   }
   for (const std::size_t number : numbers) {
-    Fact("snapshot_chunk", stamp, stamp, 0, detail(number, false));
+    Fact(open_->app_id, "snapshot_chunk", stamp, stamp, 0, detail(number, false));
   }
   ++open_->wave;
   Count("wave");
 }
 
 void Life::Complete() {
-  Fact(open_->event, open_->lsn, open_->lsn, 0,
+  Fact(open_->app_id, open_->event, open_->lsn, open_->lsn, 0,
        R"({"snapshot": ")" + LsnText(open_->lsn) + R"(", "chunks": 1})");
+  whole_at_ = std::max(whole_at_, open_->lsn);
   open_.reset();
   has_gap_ = false;
   Count("chunked snapshot complete");
 }
 
 void Life::Step() {
+  if (dice_.Chance(1, 25)) return SwitchInstance();
   switch (dice_.Below(12)) {
     case 0:
       if (dice_.Chance(1, 2)) return WholeSnapshot();
@@ -400,6 +485,17 @@ void Life::Finish() {
   while (open_) Wave();
   if (has_gap_) WholeSnapshot();
   while (streamed_ != static_cast<std::int64_t>(changes_.size() - 1)) Stream();
+}
+
+void Life::CheckW(std::int64_t lsn, const std::string& v,
+                  const std::optional<std::string>& w) const {
+  if (w && *w != WOf(v)) throw Wrong{"w is " + *w + " beside v " + v};
+  const bool must_lack = starts_.empty() || lsn < starts_[0];
+  const bool must_have =
+      !starts_.empty() && lsn > starts_[0] && !narrow_stamps_.contains(lsn);
+  if (w ? must_lack : must_have) {
+    throw Wrong{"the image of " + LsnText(lsn) + " has " + (w ? "w" : "no w")};
+  }
 }
 
 bool Life::knows_all() const { return !has_gap_ && read_at_ <= streamed_; }

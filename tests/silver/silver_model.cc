@@ -4,18 +4,12 @@
 // Silver must equal the source at the LSN that bronze has everything up to, as soon as
 // that is above what the newest snapshot saw: with key swaps and shifts, deletes and
 // inserts of one key, whole and chunked snapshots that overlap with changes, gaps and
-// new generations. A failure prints the seed and how to replay it; the last line is
-// `N passed, N failed`.
+// new generations, switches of the capture instance that bring a column. A failure
+// prints the seed and how to replay it; the last line is `N passed, N failed`.
 
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstring>
-#include <filesystem>
 #include <memory>
 
 #include "base/clock.h"
-#include "base/text.h"
 #include "cdc/cells.h"
 #include "lake/delta_lake.h"
 #include "lake/memory_lake.h"
@@ -28,7 +22,7 @@ namespace {
 
 constexpr int kFaultCountMax = 3;
 
-Rows ReadSilver(lake::Lake& lake, const std::string& location) {
+Rows ReadSilver(lake::Lake& lake, const std::string& location, const Life& life) {
   Rows rows;
   const auto state = lake.State(location);
   if (!state.ok()) throw Wrong{state.error().Text()};
@@ -45,7 +39,12 @@ Rows ReadSilver(lake::Lake& lake, const std::string& location) {
       if (row.Text("r").value() != RegionOf(id)) {
         throw Wrong{"row " + std::to_string(id) + " has a cell of another"};
       }
-      if (!rows.emplace(id, row.Text("v").value().value_or("")).second) {
+      const std::string v = row.Text("v").value().value_or("");
+      const auto w = row.Text("w");
+      const auto lsn = row.Text("_start_lsn").value();
+      life.CheckW(std::stoll(lsn.value_or("0x0").substr(2), nullptr, 16), v,
+                  w.ok() ? w.value() : std::nullopt);
+      if (!rows.emplace(id, v).second) {
         throw Wrong{"key " + std::to_string(id) + " is there twice"};
       }
     }
@@ -69,7 +68,7 @@ class Trial {
     config_.facts_table = "facts";
     config_.facts_location = root + "/facts";
     config_.plans_location = root + "/bronze_snapshot_plans";
-    config_.instances = {"dbo_t"};
+    config_.instances = Instances();
     config_.keys = {"id"};
     if (dice_.Chance(1, 3)) config_.keys = {"id", "r"};
     config_.deletion_vectors = dice_.Chance(1, 2);
@@ -121,7 +120,7 @@ class Trial {
   }
 
   void Compare(const Life& life) {
-    const Rows silver = ReadSilver(*inner_, config_.target_location);
+    const Rows silver = ReadSilver(*inner_, config_.target_location, life);
     const Rows& source = life.rows();
     for (const auto& [id, v] : source) {
       if (!life.Knows(id)) continue;
@@ -161,9 +160,8 @@ class Trial {
   runtime::SilverConfig config_;
 };
 
-// What 50 seeds must have met this often at least.
-constexpr std::int64_t kKindCountMin = 5;
 constexpr const char* kKinds[] = {"chunked snapshot",
+                                  "chunked snapshot after a switch",
                                   "chunked snapshot complete",
                                   "chunked snapshot superseded",
                                   "comparison",
@@ -175,75 +173,33 @@ constexpr const char* kKinds[] = {"chunked snapshot",
                                   "key shift",
                                   "key swap",
                                   "key update",
+                                  "new generation, chunked",
+                                  "new generation, whole",
                                   "rebuild",
                                   "stop around a lake call",
+                                  "switch of the capture instance",
+                                  "switch read by the stream",
                                   "update",
                                   "wave",
-                                  "whole snapshot"};
-
-std::int64_t CountMissing(KindCounts& counts, std::int64_t seed_count) {
-  std::int64_t missing = 0;
-  for (const char* kind : kKinds) {
-    if (seed_count < 50 || counts[kind] >= kKindCountMin) continue;
-    std::printf("FAILED coverage: \"%s\" was met too seldom\n", kind);
-    ++missing;
-  }
-  return missing;
-}
-
-bool RunSeed(std::uint64_t seed, const std::string& folder, std::int64_t delta_every,
-             KindCounts& counts) {
-  const std::string directory = folder + "/" + std::to_string(seed);
-  const bool on_delta =
-      delta_every != 0 && seed % static_cast<std::uint64_t>(delta_every) == 0;
-  bool passed = true;
-  try {
-    Trial(seed, directory, on_delta, counts).Live();
-  } catch (const Wrong& wrong) {
-    passed = false;
-    std::printf(
-        "FAILED seed %llu\n  %s\n  replay: silver_model --first %llu --seeds 1 "
-        "--delta-every %lld\n",
-        static_cast<unsigned long long>(seed), wrong.text.c_str(),
-        static_cast<unsigned long long>(seed), static_cast<long long>(delta_every));
-    std::fflush(stdout);
-  }
-  std::filesystem::remove_all(directory);
-  return passed;
-}
+                                  "whole snapshot",
+                                  "whole snapshot after a switch"};
 
 }  // namespace
 }  // namespace mssql_cdc::silver
 
 int main(int argc, char** argv) {
   using namespace mssql_cdc;
-  std::int64_t first = 1;
-  std::int64_t seed_count = 50;
-  std::int64_t delta_every = 10;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::optional<std::int64_t> value = ParseInt64(argv[i + 1]);
-    if (!value) return 2;
-    if (std::strcmp(argv[i], "--first") == 0) first = *value;
-    if (std::strcmp(argv[i], "--seeds") == 0) seed_count = *value;
-    if (std::strcmp(argv[i], "--delta-every") == 0) delta_every = *value;
-  }
-  const char* shared = "/dev/shm";
-  const std::string folder =
-      (::access(shared, W_OK) == 0 ? std::string(shared)
-                                   : std::filesystem::temp_directory_path().string()) +
-      "/mssql_cdc_silver_" + std::to_string(::getpid());
-  silver::KindCounts counts;
-  std::int64_t failed = 0;
-  for (std::int64_t seed = first; seed < first + seed_count; ++seed) {
-    failed +=
-        !silver::RunSeed(static_cast<std::uint64_t>(seed), folder, delta_every, counts);
-  }
-  std::filesystem::remove_all(folder);
-  failed += silver::CountMissing(counts, seed_count);
-  for (const auto& [kind, count] : counts) {
-    std::printf("%8lld  %s\n", static_cast<long long>(count), kind.c_str());
-  }
-  std::printf("%lld passed, %lld failed\n", static_cast<long long>(seed_count - failed),
-              static_cast<long long>(failed));
-  return failed == 0 ? 0 : 1;
+  tests::SeedTest test;
+  test.program = "silver_model";
+  test.kinds = silver::kKinds;
+  // Every so many seeds live on Delta tables.
+  test.options = {{"--delta-every", 10}};
+  test.live = [&](std::uint64_t seed, const std::string& directory,
+                  tests::KindCounts& counts) {
+    const auto delta_every =
+        static_cast<std::uint64_t>(test.options.at("--delta-every"));
+    const bool on_delta = delta_every != 0 && seed % delta_every == 0;
+    silver::Trial(seed, directory, on_delta, counts).Live();
+  };
+  return tests::RunSeeds(test, argc, argv);
 }
