@@ -7,6 +7,7 @@ with bronze, facts and checkpoint equal to the model.
 Part 2: a larger run, killed by SIGKILL at seeded moments.
 Part 3: a second process on a checkpoint in use is refused.
 Part 4: a chunked snapshot and its stream, `run` and `backfill` stopped in the same way.
+Part 5: silver, `apply`, `optimize` and `reconcile --repair` stopped likewise (silver_crash.py).
 
 The source is one simulator; the model is the generator's own record (model.py). The last line is
 `N passed, N failed`; a failure prints the n or the seed, and the command that replays it alone.
@@ -30,6 +31,7 @@ sys.path.insert(0, os.fspath(HERE.parent / "harness"))
 
 import model  # noqa: E402
 import verify  # noqa: E402
+from silver_crash import every_operation_on_silver  # noqa: E402
 from pipeline import RECONFIGURE, RETRY, Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
 
@@ -289,6 +291,7 @@ def main() -> int:
                 seeded_kills(args, simulator, work, tally)
                 second_process(args, simulator, work, tally)
                 every_operation_in_chunks(args, simulator, shim, work, tally)
+                every_operation_on_silver(args, simulator, shim, work, tally)
         finally:
             simulator.stop()
     print(f"{tally.passed} passed, {tally.failed} failed")
