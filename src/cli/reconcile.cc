@@ -28,6 +28,11 @@ Output::Field Number(std::string name, std::int64_t value) {
 
 void Show(const std::string& app_id, const std::string& silver,
           const runtime::ReconcileOutcome& found, Output& output) {
+  if (!found.left_out.empty()) {
+    output.Warning(app_id, fmt::format("not compared, since {} lacks them or has them "
+                                       "as other types: {}",
+                                       silver, fmt::join(found.left_out, ", ")));
+  }
   std::string failures;
   for (const auto& [type, count] : found.failures) {
     failures += fmt::format(", {} {}", count, type);

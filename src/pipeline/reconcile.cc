@@ -37,11 +37,6 @@ std::string Spaced(const Json& json) {
   return text + '}';
 }
 
-std::optional<std::string> BoundText(const std::optional<std::int64_t>& bound) {
-  if (!bound) return std::nullopt;
-  return std::to_string(*bound);
-}
-
 Finding ChunkFinding(const OpenSnapshot& snapshot, std::int64_t chunk, const char* type,
                      const SnapshotChunk* facts) {
   Finding finding;
@@ -124,8 +119,8 @@ class ReportBuilder {
 
   void Add(const Bucket& bucket) {
     Begin(run_.source_lsn);
-    Text(BoundText(bucket.lo));
-    Text(BoundText(bucket.hi));
+    Text(BoundJson(bucket.kind, bucket.lo));
+    Text(BoundJson(bucket.kind, bucket.hi));
     Number(bucket.source_rows);
     Sum(bucket.source_key_sum);
     Number(bucket.silver_rows);
@@ -201,6 +196,17 @@ std::int64_t SliceWidth(std::int64_t min, std::int64_t max) {
 
 std::int64_t SliceOf(std::int64_t key, std::int64_t width) {
   return key >= 0 ? key / width : (key + 1) / width - 1;
+}
+
+std::optional<std::string> BoundJson(OrdinalKind kind,
+                                     const std::optional<std::int64_t>& bound) {
+  constexpr std::int64_t kDayMin = -719'162;   // 0001-01-01
+  constexpr std::int64_t kDayMax = 2'932'896;  // 9999-12-31
+  if (!bound) return std::nullopt;
+  if (kind == OrdinalKind::kNumber) return std::to_string(*bound);
+  if (*bound > kDayMax) return std::nullopt;
+  const auto day = static_cast<std::int32_t>(std::max(*bound, kDayMin));
+  return '"' + columns::DateText(day) + '"';
 }
 
 std::string_view NameOf(BucketStatus status) {

@@ -22,6 +22,9 @@
 
 namespace mssql_cdc::pipeline {
 
+// Keys with a distance: whole numbers, and dates as days since 1970-01-01.
+enum class OrdinalKind : std::uint8_t { kNumber, kDate };
+
 struct SliceCount {
   std::int64_t rows = 0;
   columns::Int128 key_sum = 0;
@@ -39,6 +42,7 @@ enum class BucketStatus : std::uint8_t { kMatch, kInFlight, kMismatch };
 std::string_view NameOf(BucketStatus status);
 
 struct Bucket {
+  OrdinalKind kind = OrdinalKind::kNumber;
   std::optional<std::int64_t> lo;  // Absent: open.
   std::optional<std::int64_t> hi;  // Exclusive; absent: open.
   std::int64_t source_rows = 0;
@@ -49,6 +53,11 @@ struct Bucket {
   bool hashed = false;
 };
 
+// The JSON of a bucket's bounds: 7, or "2026-01-31". A day before the first date is the
+// first, one after the last date is open.
+std::optional<std::string> BoundJson(OrdinalKind kind,
+                                     const std::optional<std::int64_t>& bound);
+
 // Buckets of at least `bucket_rows` rows, the last one of what is left; none where both
 // sides are empty. `moved`: slices with keys in flight. Requires 1 <= bucket_rows.
 std::vector<Bucket> CutBuckets(std::int64_t width, const Slices& source,
@@ -56,7 +65,7 @@ std::vector<Bucket> CutBuckets(std::int64_t width, const Slices& source,
                                const std::set<std::int64_t>& moved,
                                std::int64_t bucket_rows);
 
-// A bucket of everything, where keys are no whole numbers.
+// A bucket of everything, where keys have no distance.
 Bucket WholeBucket(std::int64_t source_rows, std::int64_t silver_rows, bool moved);
 
 // Positions of the buckets to compare row by row: those that differ, and of those that

@@ -50,6 +50,24 @@ TEST(Reconcile, BucketsHoldTheRowsAndSayWhatTheyFind) {
   EXPECT_EQ(WholeBucket(3, 3, true).status, BucketStatus::kMatch);
 }
 
+TEST(Reconcile, BoundsAreJsonOfTheKey) {
+  using enum OrdinalKind;
+  const struct {
+    OrdinalKind kind;
+    std::optional<std::int64_t> bound;
+    std::optional<std::string> json;
+  } cases[] = {{kNumber, -7, "-7"},
+               {kNumber, std::nullopt, std::nullopt},
+               {kDate, 0, "\"1970-01-01\""},
+               {kDate, 20'484, "\"2026-01-31\""},
+               {kDate, -800'000, "\"0001-01-01\""},
+               {kDate, 2'932'896, "\"9999-12-31\""},
+               {kDate, 2'932'897, std::nullopt}};
+  for (const auto& one : cases) {
+    EXPECT_EQ(BoundJson(one.kind, one.bound), one.json) << one.bound.value_or(0);
+  }
+}
+
 TEST(Reconcile, AllThatDiffersAndAShareOfTheRestIsRead) {
   std::vector<Bucket> buckets(10);
   buckets[3].status = BucketStatus::kMismatch;

@@ -2,25 +2,23 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 #include <utility>
 
-#include "base/case_fold.h"
-#include "cdc/cells.h"
-#include "columns/take.h"
-#include "pipeline/row_key.h"
 #include "pipeline/tables.h"
 #include "runtime/apply_facts.h"
 #include "runtime/bronze_rows.h"
 #include "runtime/control_table.h"
 #include "runtime/ensure_table.h"
+#include "runtime/moved_keys.h"
+#include "runtime/pinned_silver.h"
 #include "runtime/row_comparison.h"
 #include "runtime/source_rows.h"
 
 namespace mssql_cdc::runtime {
 namespace {
-
-using columns::Kind;
 
 // A random UUID of version 4.
 std::string NewRunId(Dice& dice) {
@@ -42,12 +40,6 @@ Status Refused(const char* option, std::string value) {
       .With("value", std::move(value));
 }
 
-// The keys that changed while the comparison was under way.
-struct Moved {
-  std::set<std::string> keys;
-  std::set<std::int64_t> numbers;
-};
-
 class Run {
  public:
   Run(const StreamConfig& config, const SilverConfig& silver,
@@ -61,12 +53,13 @@ class Run {
     TRY_ASSIGN(rows_, SourceRows::Open(config_, parts_.sessions, parts_.clock));
     TRY(ChooseKeys());
     TRY(PinSilver());
-    if (is_ranged_) {
+    if (kind_) {
       TRY(CountRanges());
     } else {
       TRY(CountWhole());
     }
-    TRY(CompareChosen());
+    TRY_ASSIGN(row_source_lsn_, Newest());
+    TRY(kind_ ? CompareBuckets() : CompareSeekRanges());
     TRY(CheckSnapshotChunks());
     TRY(Record());
     outcome_.elapsed_ms = (parts_.clock.MonotonicNs() - begin_ns) / 1'000'000;
@@ -82,8 +75,7 @@ class Run {
           .With("bronze", silver_.bronze)
           .With("reason", "no keys are given, and the source has no unique index");
     }
-    is_ranged_ = keys_.size() == 1 && rows_->source().range_key &&
-                 EqualsIgnoringCase(*rows_->source().range_key, keys_[0]);
+    kind_ = rows_->OrdinalOf(keys_);
     return Unit{};
   }
 
@@ -95,21 +87,10 @@ class Run {
     TRY_ASSIGN(const pipeline::SilverPosition position, row.Position());
     applied_ = position.applied.value_or(cdc::Lsn{});
     outcome_.silver_lsn = row.applied_lsn;
-    TRY_ASSIGN(const std::optional<lake::TableState> state,
-               parts_.lake.State(silver_.target_location));
-    if (!state) {
-      return Error(ErrorId::kLakeUnreachable).With("table", silver_.target);
-    }
-    TRY_ASSIGN(pinned_, parts_.lake.Change(silver_.target_location,
-                                           {lake::ChangeKind::kMerge, {}}));
+    TRY_ASSIGN(pinned_,
+               PinnedSilver::Open(parts_.lake, silver_, keys_, rows_->Compared()));
     outcome_.silver_version = pinned_->version();
-    for (const columns::Field& field : rows_->Compared()) {
-      for (const columns::Field& other : state->schema.fields) {
-        const bool is_same =
-            EqualsIgnoringCase(other.name, field.name) && other.type == field.type;
-        if (is_same) compared_.push_back(field.name);
-      }
-    }
+    outcome_.left_out = pinned_->left_out();
     return Unit{};
   }
 
@@ -118,196 +99,138 @@ class Run {
     return newest ? newest->lsn : cdc::Lsn{};
   }
 
-  // Keys of changes above `lower`, in bronze and, beyond it, in the change tables.
-  Result<Moved> FindMoved(const cdc::Lsn& lower) {
-    Moved moved;
-    cdc::Lsn bronze_position = lower;
-    TRY_ASSIGN(const std::optional<lake::TableState> bronze,
-               parts_.lake.State(silver_.bronze_location));
-    if (bronze) {
-      lake::ReadSpec spec;
-      spec.version = bronze->version;
-      spec.columns =
-          Present(bronze->schema, {"_operation", "_start_lsn", "_snapshot", "_chunk"});
-      spec.columns.insert(spec.columns.end(), keys_.begin(), keys_.end());
-      spec.conditions = {
-          {"_start_lsn", lake::Condition::Operator::kAbove, lower.Text()}};
-      TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
-                 parts_.lake.Read(silver_.bronze_location, spec));
-      while (true) {
-        TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
-        if (!batch) break;
-        TRY(TakeMoved(*batch, moved, bronze_position));
-      }
-    }
-    TRY(rows_->ChangedKeys(bronze_position, keys_, moved.keys, moved.numbers));
-    return moved;
-  }
-
-  Status TakeMoved(const columns::RecordBatch& batch, Moved& moved,
-                   cdc::Lsn& position) const {
-    BronzeMarks marks(batch);
-    TRY_ASSIGN(pipeline::RowKeys keys, pipeline::RowKeys::Of(batch, keys_));
-    for (std::int64_t i = 0; i < batch.row_count; ++i) {
-      TRY_ASSIGN(const pipeline::RowMark mark, marks.Mark(i));
-      if (!mark.is_change()) {
-        if (mark.chunk && mark.snapshot) position = std::max(position, *mark.snapshot);
-        continue;
-      }
-      position = std::max(position, mark.lsn);
-      moved.keys.insert(std::string(keys.At(i)));
-      if (!is_ranged_) continue;
-      if (const auto number = keys.Number(i)) moved.numbers.insert(*number);
-    }
-    return Unit{};
+  Status EachMoved(const cdc::Lsn& source_lsn, const SourceRows::TakeKey& take) {
+    return EachMovedKey(parts_.lake, silver_, *rows_, keys_,
+                        std::min(source_lsn, applied_), take);
   }
 
   Status CountRanges() {
     TRY_ASSIGN(source_lsn_, Newest());
-    TRY_ASSIGN(const std::optional<cdc::KeyExtent> source, rows_->Extent());
-    std::optional<cdc::KeyExtent> extent = source;
-    TRY(EachSilverKey([&](std::int64_t key) {
+    TRY_ASSIGN(std::optional<cdc::KeyExtent> extent, rows_->Extent(keys_[0], *kind_));
+    TRY(pinned_->EachNumber([&](std::int64_t key) {
       if (!extent) extent = cdc::KeyExtent{key, key};
       extent->min = std::min(extent->min, key);
       extent->max = std::max(extent->max, key);
     }));
     if (!extent) return Unit{};
     const std::int64_t width = pipeline::SliceWidth(extent->min, extent->max);
-    TRY_ASSIGN(const pipeline::Slices source_slices, rows_->Count(width));
-    TRY_ASSIGN(const Moved moved, FindMoved(std::min(source_lsn_, applied_)));
-    std::set<std::int64_t> moved_slices;
-    for (const std::int64_t key : moved.numbers) {
-      moved_slices.insert(pipeline::SliceOf(key, width));
-    }
+    TRY_ASSIGN(const pipeline::Slices source_slices,
+               rows_->Count(keys_[0], *kind_, width));
+    std::set<std::int64_t> moved;
+    TRY(EachMoved(source_lsn_,
+                  [&](std::string_view, const std::optional<std::int64_t>& number) {
+                    if (number) moved.insert(pipeline::SliceOf(*number, width));
+                  }));
     pipeline::Slices silver_slices;
-    TRY(EachSilverKey([&](std::int64_t key) {
+    TRY(pinned_->EachNumber([&](std::int64_t key) {
       pipeline::SliceCount& slice = silver_slices[pipeline::SliceOf(key, width)];
       ++slice.rows;
       slice.key_sum += key;
     }));
-    outcome_.buckets = pipeline::CutBuckets(width, source_slices, silver_slices,
-                                            moved_slices, options_.bucket_rows);
+    outcome_.buckets = pipeline::CutBuckets(width, source_slices, silver_slices, moved,
+                                            options_.bucket_rows);
+    for (pipeline::Bucket& bucket : outcome_.buckets) bucket.kind = *kind_;
     return Unit{};
-  }
-
-  template <typename Take>
-  Status EachSilverKey(Take take) {
-    TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
-               pinned_->Probe({keys_}));
-    while (true) {
-      TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
-      if (!batch) return Unit{};
-      TRY_ASSIGN(const pipeline::RowKeys keys, pipeline::RowKeys::Of(*batch, keys_));
-      for (std::int64_t i = 0; i < batch->row_count; ++i) {
-        if (const auto key = keys.Number(i)) take(*key);
-      }
-    }
   }
 
   Status CountWhole() {
     TRY_ASSIGN(source_lsn_, Newest());
     TRY_ASSIGN(const std::int64_t source_rows, rows_->CountRows());
-    std::int64_t silver_rows = 0;
-    TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
-               pinned_->Probe({keys_}));
-    while (true) {
-      TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
-      if (!batch) break;
-      silver_rows += batch->row_count;
-    }
-    TRY_ASSIGN(const Moved moved, FindMoved(std::min(source_lsn_, applied_)));
-    outcome_.buckets = {
-        pipeline::WholeBucket(source_rows, silver_rows, !moved.keys.empty())};
+    TRY_ASSIGN(const std::int64_t silver_rows, pinned_->RowCount());
+    bool has_moved = false;
+    TRY(EachMoved(source_lsn_,
+                  [&](std::string_view, const std::optional<std::int64_t>&) {
+                    has_moved = true;
+                  }));
+    outcome_.buckets = {pipeline::WholeBucket(source_rows, silver_rows, has_moved)};
     return Unit{};
   }
 
-  Result<std::unique_ptr<columns::BatchReader>> ProbeBucket(
-      const pipeline::Bucket& bucket) {
-    lake::ProbeSpec spec;
-    spec.columns = keys_;
-    for (const std::string& name : compared_) {
-      const bool is_key = std::find(keys_.begin(), keys_.end(), name) != keys_.end();
-      if (!is_key) spec.columns.push_back(name);
-    }
-    spec.columns.emplace_back("_start_lsn");
-    if (bucket.lo && bucket.hi) {
-      spec.near = lake::ValueRanges{keys_[0], {{*bucket.lo, *bucket.hi - 1}}, {}};
-    }
-    return pinned_->Probe(spec);
-  }
-
-  // A probe gives whole row groups: rows outside of the bucket are taken out.
-  class Within final : public columns::BatchReader {
-   public:
-    Within(std::unique_ptr<columns::BatchReader> rows, const pipeline::Bucket& bucket,
-           const std::vector<std::string>& keys, bool is_ranged)
-        : rows_(std::move(rows)), bucket_(bucket), keys_(keys), is_ranged_(is_ranged) {}
-    columns::SchemaPtr schema() const override { return rows_->schema(); }
-    Result<std::optional<columns::RecordBatch>> Next() override {
-      while (true) {
-        TRY_ASSIGN(std::optional<columns::RecordBatch> batch, rows_->Next());
-        if (!batch || !is_ranged_) return batch;
-        TRY_ASSIGN(const pipeline::RowKeys keys, pipeline::RowKeys::Of(*batch, keys_));
-        std::vector<std::int64_t> inside;
-        for (std::int64_t i = 0; i < batch->row_count; ++i) {
-          const auto key = keys.Number(i);
-          const bool is_inside = key && (!bucket_.lo || *key >= *bucket_.lo) &&
-                                 (!bucket_.hi || *key < *bucket_.hi);
-          if (is_inside) inside.push_back(i);
-        }
-        if (inside.empty()) continue;
-        columns::RecordBatch kept{
-            batch->schema, static_cast<std::int64_t>(inside.size()), {}};
-        for (const auto& column : batch->columns) {
-          kept.columns.push_back(
-              std::make_shared<const columns::Column>(columns::Take(*column, inside)));
-        }
-        return std::optional<columns::RecordBatch>(std::move(kept));
-      }
-    }
-
-   private:
-    std::unique_ptr<columns::BatchReader> rows_;
-    pipeline::Bucket bucket_;
-    const std::vector<std::string>& keys_;
-    bool is_ranged_;
-  };
-
-  Status CompareChosen() {
-    TRY_ASSIGN(row_source_lsn_, Newest());
-    std::vector<std::pair<std::size_t, RowComparison>> compared;
+  // Bucket by bucket, those that were chosen.
+  Status CompareBuckets() {
+    std::vector<RowComparison> compared;
     for (const std::size_t index :
          pipeline::ChooseBuckets(outcome_.buckets, options_.sample, parts_.dice)) {
       pipeline::Bucket& bucket = outcome_.buckets[index];
-      RowComparison comparison(keys_, compared_);
-      const auto silver = [&]() -> Result<std::unique_ptr<columns::BatchReader>> {
-        TRY_ASSIGN(std::unique_ptr<columns::BatchReader> rows, ProbeBucket(bucket));
-        return std::unique_ptr<columns::BatchReader>(
-            std::make_unique<Within>(std::move(rows), bucket, keys_, is_ranged_));
-      };
-      TRY_ASSIGN(const auto first, silver());
-      TRY(comparison.TakeSilver(*first));
-      cdc::KeyRange range;
-      if (is_ranged_ && bucket.lo) range.after = *bucket.lo - 1;
-      if (is_ranged_ && bucket.hi) range.through = *bucket.hi - 1;
-      Within source(rows_->Rows(range), bucket, keys_, is_ranged_);
-      TRY(comparison.TakeSource(source));
-      comparison.Finish();
-      if (comparison.needs_names()) {
-        TRY_ASSIGN(const auto again, silver());
-        TRY(comparison.NameColumns(*again));
+      const OrdinalRange range{bucket.lo, bucket.hi};
+      RowComparison comparison(keys_, pinned_->compared(),
+                               options_.held_size_bytes_max);
+      const RowComparison::Bounds bounds{pipeline::BoundJson(bucket.kind, bucket.lo),
+                                         pipeline::BoundJson(bucket.kind, bucket.hi)};
+      const auto source =
+          KeepWithin(rows_->Rows(keys_[0], *kind_, bucket.lo, bucket.hi), range, keys_);
+      bool has_more = true;
+      while (has_more) {
+        TRY_ASSIGN(has_more, comparison.TakeSource(*source, bounds));
+        TRY_ASSIGN(const auto silver, pinned_->Rows(range));
+        TRY(comparison.MeetSilver(*silver, !has_more));
       }
       bucket.hashed = true;
       ++outcome_.hashed;
-      compared.emplace_back(index, std::move(comparison));
+      outcome_.groups += comparison.group_count();
+      compared.push_back(std::move(comparison));
     }
+    return TakeDifferences(compared);
+  }
+
+  // Keys without a distance: ranges as the server orders them. All of them if the
+  // numbers of rows differ, else a sample; only all together show what silver has and
+  // the source lacks.
+  Status CompareSeekRanges() {
+    TRY_ASSIGN(const std::vector<pipeline::KeyRange> ranges,
+               rows_->PlanRanges(keys_, options_.bucket_rows));
+    std::vector<pipeline::Bucket> as_buckets(ranges.size());
+    for (pipeline::Bucket& bucket : as_buckets) {
+      bucket.status = outcome_.buckets[0].status == pipeline::BucketStatus::kMismatch
+                          ? pipeline::BucketStatus::kMismatch
+                          : pipeline::BucketStatus::kMatch;
+    }
+    const std::vector<std::size_t> chosen =
+        pipeline::ChooseBuckets(as_buckets, options_.sample, parts_.dice);
+    if (chosen.empty()) return Unit{};
+    std::vector<RowComparison> compared;
+    compared.emplace_back(keys_, pinned_->compared(), options_.held_size_bytes_max);
+    RowComparison& comparison = compared.front();
+    const bool is_whole = chosen.size() == ranges.size();
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const pipeline::KeyRange& range = ranges[chosen[i]];
+      const RowComparison::Bounds bounds{JsonOf(range.lo), JsonOf(range.hi)};
+      const auto source = rows_->Rows(range);
+      bool has_more = true;
+      while (has_more) {
+        TRY_ASSIGN(has_more, comparison.TakeSource(*source, bounds));
+        const bool is_last = !has_more && i + 1 == chosen.size();
+        // A group may hold several ranges.
+        if (!has_more && !is_last) break;
+        TRY_ASSIGN(const auto silver, pinned_->Rows());
+        TRY(comparison.MeetSilver(*silver, is_last && is_whole));
+      }
+      ++outcome_.hashed;
+    }
+    outcome_.groups += comparison.group_count();
+    outcome_.buckets[0].hashed = true;
+    return TakeDifferences(compared);
+  }
+
+  static std::optional<std::string> JsonOf(const std::optional<pipeline::Key>& key) {
+    if (!key) return std::nullopt;
+    return pipeline::KeyJson(key).dump(-1, ' ', false,
+                                       nlohmann::json::error_handler_t::replace);
+  }
+
+  // Of the keys that changed meanwhile, only those that differ are held.
+  Status TakeDifferences(const std::vector<RowComparison>& compared) {
     if (compared.empty()) return Unit{};
-    TRY_ASSIGN(const Moved moved, FindMoved(std::min(row_source_lsn_, applied_)));
-    for (const auto& [index, comparison] : compared) {
-      const pipeline::Bucket& bucket = outcome_.buckets[index];
-      for (Difference& difference : comparison.Differences(moved.keys)) {
-        if (bucket.lo) difference.finding.bucket_lo = std::to_string(*bucket.lo);
-        if (bucket.hi) difference.finding.bucket_hi = std::to_string(*bucket.hi);
+    std::set<std::string> moved;
+    TRY(EachMoved(row_source_lsn_,
+                  [&](std::string_view key, const std::optional<std::int64_t>&) {
+                    const bool differs = std::any_of(
+                        compared.begin(), compared.end(),
+                        [&](const RowComparison& one) { return one.IsDifferent(key); });
+                    if (differs) moved.insert(std::string(key));
+                  }));
+    for (const RowComparison& one : compared) {
+      for (Difference& difference : one.Differences(moved)) {
         key_findings_.push_back(std::move(difference.finding));
       }
     }
@@ -394,10 +317,9 @@ class Run {
   const ReconcileOptions& options_;
   const ReconcileParts& parts_;
   std::unique_ptr<SourceRows> rows_;
-  std::unique_ptr<lake::TableChange> pinned_;  // Only looked at.
+  std::optional<PinnedSilver> pinned_;
   std::vector<std::string> keys_;
-  std::vector<std::string> compared_;
-  bool is_ranged_ = false;
+  std::optional<pipeline::OrdinalKind> kind_;  // Of keys with a distance.
   std::int64_t run_at_us_ = 0;
   cdc::Lsn applied_;
   cdc::Lsn source_lsn_;

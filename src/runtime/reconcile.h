@@ -29,6 +29,9 @@ struct ReconcileOptions {
   std::int64_t bucket_rows = 1'000'000;
   double sample = 0.01;  // Of the buckets that match, how many are compared row by row.
   std::string report_location;  // Empty: no report table.
+  // Rows of the source are held in groups of about so many bytes; silver is read once
+  // a group.
+  std::size_t held_size_bytes_max = std::size_t{192} << 20;
 };
 
 struct ReconcileParts {
@@ -49,7 +52,9 @@ struct ReconcileOutcome {
   std::int64_t in_flight = 0;
   std::int64_t mismatch = 0;
   std::int64_t hashed = 0;  // Ranges compared row by row.
+  std::int64_t groups = 0;  // Held one after the other.
   std::map<std::string, std::int64_t> failures;
+  std::vector<std::string> left_out;  // Columns that were not compared.
   std::int64_t elapsed_ms = 0;
 
   // What is in flight is no difference.

@@ -121,7 +121,7 @@ class Repairing {
 
   Status TakeSource(const Wanted& wanted, std::set<std::string>& met) {
     stamp_.operation = static_cast<int>(cdc::Operation::kUpdateAfter);
-    const std::unique_ptr<columns::BatchReader> rows = source_->Rows({});
+    const std::unique_ptr<columns::BatchReader> rows = source_->AllRows();
     while (true) {
       TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
       if (!batch) return Unit{};

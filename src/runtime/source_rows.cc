@@ -7,6 +7,7 @@
 #include "cdc/cells.h"
 #include "cdc/column_union.h"
 #include "columns/take.h"
+#include "columns/value_text.h"
 #include "pipeline/row_key.h"
 #include "reader/cast_reader.h"
 #include "reader/change_reader.h"
@@ -14,18 +15,36 @@
 #include "runtime/ask.h"
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_notes.h"
+#include "runtime/table_keys.h"
+#include "sqlserver/ordinal_statements.h"
 
 namespace mssql_cdc::runtime {
 namespace {
 
-// Whether the only key column holds whole numbers.
-bool IsNumber(const columns::RecordBatch& batch, const std::vector<std::string>& keys) {
+// Bounds of a DATE: the days there are.
+constexpr std::int64_t kDayMin = -719'162;   // 0001-01-01
+constexpr std::int64_t kDayMax = 2'932'896;  // 9999-12-31
+
+std::optional<pipeline::OrdinalKind> OrdinalKindOf(columns::Kind kind) {
+  switch (kind) {
+    case columns::Kind::kInt16:
+    case columns::Kind::kInt32:
+    case columns::Kind::kInt64:
+      return pipeline::OrdinalKind::kNumber;
+    case columns::Kind::kDate32:
+      return pipeline::OrdinalKind::kDate;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Whether RowKeys can tell the only key column as a number.
+bool HasNumbers(const columns::RecordBatch& batch,
+                const std::vector<std::string>& keys) {
   if (keys.size() != 1) return false;
   const Result<std::size_t> index = cdc::ColumnIndex(*batch.schema, keys[0]);
   if (!index.ok()) return false;
-  const columns::Kind kind = batch.schema->fields[index.value()].type.kind;
-  return kind == columns::Kind::kInt16 || kind == columns::Kind::kInt32 ||
-         kind == columns::Kind::kInt64;
+  return OrdinalKindOf(batch.schema->fields[index.value()].type.kind).has_value();
 }
 
 }  // namespace
@@ -60,13 +79,27 @@ Result<std::optional<cdc::Offset>> SourceRows::Newest() {
   return AskNewest(*session_, source_);
 }
 
-Result<std::optional<cdc::KeyExtent>> SourceRows::Extent() {
+std::optional<pipeline::OrdinalKind> SourceRows::OrdinalOf(
+    const std::vector<std::string>& keys) const {
+  if (keys.size() != 1) return std::nullopt;
+  const std::vector<columns::Field> written = source_.target_fields();
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    const cdc::ReadColumn& column = source_.columns.columns[i];
+    if (!EqualsIgnoringCase(column.field.name, keys[0]) || !column.in_source) continue;
+    // Option columns may write a key as another type than the one it is counted in.
+    const bool is_same = written[i].type == column.field.type;
+    if (is_same) return OrdinalKindOf(column.field.type.kind);
+  }
+  return std::nullopt;
+}
+
+Result<std::optional<cdc::KeyExtent>> SourceRows::Extent(const std::string& key,
+                                                         pipeline::OrdinalKind kind) {
+  const sqlserver::OrdinalQuestion question{
+      source_.instance.source_schema, source_.instance.source_table, key,
+      kind == pipeline::OrdinalKind::kDate, Settings()};
   TRY_ASSIGN(const std::vector<ResultSet> sets,
-             Ask(*session_,
-                 sqlserver::AskKeyExtent(source_.instance.source_schema,
-                                         source_.instance.source_table,
-                                         source_.range_key.value_or(""), Settings()),
-                 1));
+             Ask(*session_, sqlserver::AskOrdinalExtent(question), 1));
   const std::optional<cdc::RowView> row = sets[0].FirstRow();
   if (!row) return std::optional<cdc::KeyExtent>();
   TRY_ASSIGN(const std::optional<std::int64_t> min, row->Integer("min_key"));
@@ -75,13 +108,14 @@ Result<std::optional<cdc::KeyExtent>> SourceRows::Extent() {
   return std::optional<cdc::KeyExtent>({*min, *max});
 }
 
-Result<pipeline::Slices> SourceRows::Count(std::int64_t width) {
+Result<pipeline::Slices> SourceRows::Count(const std::string& key,
+                                           pipeline::OrdinalKind kind,
+                                           std::int64_t width) {
+  const sqlserver::OrdinalQuestion question{
+      source_.instance.source_schema, source_.instance.source_table, key,
+      kind == pipeline::OrdinalKind::kDate, Settings()};
   TRY_ASSIGN(const std::vector<ResultSet> sets,
-             Ask(*session_,
-                 sqlserver::CountSlices(
-                     source_.instance.source_schema, source_.instance.source_table,
-                     source_.range_key.value_or(""), width, Settings()),
-                 1));
+             Ask(*session_, sqlserver::CountOrdinals(question, width), 1));
   pipeline::Slices slices;
   for (const columns::RecordBatch& batch : sets[0].batches) {
     TRY_ASSIGN(const std::size_t sum, cdc::ColumnIndex(*batch.schema, "key_sum"));
@@ -114,7 +148,43 @@ Result<std::int64_t> SourceRows::CountRows() {
   return count.value_or(0);
 }
 
-std::unique_ptr<columns::BatchReader> SourceRows::Rows(const cdc::KeyRange& range) {
+Result<std::vector<pipeline::KeyRange>> SourceRows::PlanRanges(
+    const std::vector<std::string>& keys, std::int64_t row_count) {
+  const std::vector<pipeline::KeyRange> one(1);
+  TRY_ASSIGN(const TableKeys bound, AskKeysOf(*session_, source_, keys));
+  if (bound.types.empty()) return one;
+  ranged_by_ = KeyColumnsOf(bound);
+  return AskSeekRanges(*session_, source_, bound, row_count, Settings());
+}
+
+std::unique_ptr<columns::BatchReader> SourceRows::AllRows() {
+  return Read(std::nullopt);
+}
+
+std::unique_ptr<columns::BatchReader> SourceRows::Rows(
+    const pipeline::KeyRange& range) {
+  if (!range.lo && !range.hi) return AllRows();
+  return Read(reader::KeyedSpan{ranged_by_, SpanOf(range)});
+}
+
+std::unique_ptr<columns::BatchReader> SourceRows::Rows(
+    const std::string& key, pipeline::OrdinalKind kind,
+    const std::optional<std::int64_t>& lo, const std::optional<std::int64_t>& hi) {
+  const bool is_date = kind == pipeline::OrdinalKind::kDate;
+  const auto bound = [&](const std::optional<std::int64_t>& value) {
+    std::optional<sqlserver::KeyBound> texts;
+    if (!value) return texts;
+    if (!is_date) return std::optional(sqlserver::KeyBound{std::to_string(*value)});
+    if (*value <= kDayMin || *value > kDayMax) return texts;
+    const std::string day = columns::DateText(static_cast<std::int32_t>(*value));
+    return std::optional(sqlserver::KeyBound{day});
+  };
+  sqlserver::KeyColumn column{key, is_date ? "date" : "", "", false};
+  return Read(reader::KeyedSpan{{std::move(column)}, {bound(lo), bound(hi)}});
+}
+
+std::unique_ptr<columns::BatchReader> SourceRows::Read(
+    std::optional<reader::KeyedSpan> keyed) {
   sqlserver::BatchLimits limits;
   limits.row_count_max = config_.arrow_batch_size;
   reader::SnapshotPlan plan{config_.capture_instance,
@@ -122,11 +192,12 @@ std::unique_ptr<columns::BatchReader> SourceRows::Rows(const cdc::KeyRange& rang
                             source_.instance.source_table,
                             source_.columns.columns,
                             config_.include_command_id,
-                            source_.range_key.value_or(""),
-                            range,
+                            "",
+                            cdc::KeyRange{},
                             cdc::Offset{},
                             Settings(),
-                            limits};
+                            limits,
+                            std::move(keyed)};
   // The one session, kept.
   auto lend = [this]() -> Result<reader::LentSession> {
     return reader::LentSession(session_.get(), [](sqlserver::Session*) {});
@@ -140,8 +211,7 @@ std::unique_ptr<columns::BatchReader> SourceRows::Rows(const cdc::KeyRange& rang
 
 Status SourceRows::ChangedKeys(const cdc::Lsn& after,
                                const std::vector<std::string>& keys,
-                               std::set<std::string>& out,
-                               std::set<std::int64_t>& numbers) {
+                               const TakeKey& take) {
   TRY_ASSIGN(const std::optional<cdc::Offset> newest, Newest());
   if (!newest || newest->lsn <= after) return Unit{};
   std::vector<cdc::CaptureInstance> instances;
@@ -149,9 +219,13 @@ Status SourceRows::ChangedKeys(const cdc::Lsn& after,
     instances.push_back(facts.columns.instance);
   }
   std::vector<columns::Field> fields;
+  std::vector<columns::Field> written;
+  const std::vector<columns::Field> all_written = source_.target_fields();
   for (const std::string& key : keys) {
-    for (const columns::Field& field : source_.fields()) {
-      if (EqualsIgnoringCase(field.name, key)) fields.push_back(field);
+    for (std::size_t i = 0; i < all_written.size(); ++i) {
+      if (!EqualsIgnoringCase(all_written[i].name, key)) continue;
+      fields.push_back(source_.columns.columns[i].field);
+      written.push_back(all_written[i]);
     }
   }
   for (const cdc::ReadPiece& piece :
@@ -166,16 +240,19 @@ Status SourceRows::ChangedKeys(const cdc::Lsn& after,
     plan.clock = source_.clock;
     plan.limits.row_count_max = config_.arrow_batch_size;
     plan.fail_on_data_loss = false;
-    reader::ChangeReader rows(std::move(plan), *session_, clock_, stop_);
+    std::unique_ptr<columns::BatchReader> rows = std::make_unique<reader::ChangeReader>(
+        std::move(plan), *session_, clock_, stop_);
+    if (!source_.declared.empty()) {
+      rows = std::make_unique<reader::CastReader>(std::move(rows), from.instance.name,
+                                                  written);
+    }
     while (true) {
-      TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows.Next());
+      TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
       if (!batch) break;
       TRY_ASSIGN(pipeline::RowKeys of, pipeline::RowKeys::Of(*batch, keys));
-      const bool has_numbers = IsNumber(*batch, keys);
+      const bool has_numbers = HasNumbers(*batch, keys);
       for (std::int64_t i = 0; i < batch->row_count; ++i) {
-        out.insert(std::string(of.At(i)));
-        if (!has_numbers) continue;
-        if (const auto number = of.Number(i)) numbers.insert(*number);
+        take(of.At(i), has_numbers ? of.Number(i) : std::nullopt);
       }
     }
   }

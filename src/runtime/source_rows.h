@@ -4,17 +4,20 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "cdc/snapshot_plan.h"
 #include "columns/batch.h"
+#include "pipeline/key_value.h"
 #include "pipeline/reconcile.h"
+#include "reader/snapshot_reader.h"
 #include "runtime/session_pool.h"
 #include "runtime/source.h"
 #include "runtime/stream_config.h"
@@ -33,27 +36,52 @@ class SourceRows {
   // The columns that both CDC and the table have, and no computed ones.
   std::vector<columns::Field> Compared() const;
 
+  // Whether the key is one column with a distance, and which. Requires that it is one
+  // of the source's columns.
+  std::optional<pipeline::OrdinalKind> OrdinalOf(
+      const std::vector<std::string>& keys) const;
+
   Result<std::optional<cdc::Offset>> Newest();
-  // Requires source().range_key. nullopt without any key.
-  Result<std::optional<cdc::KeyExtent>> Extent();
-  Result<pipeline::Slices> Count(std::int64_t width);
+  // `key` has `kind`. nullopt without any key.
+  Result<std::optional<cdc::KeyExtent>> Extent(const std::string& key,
+                                               pipeline::OrdinalKind kind);
+  Result<pipeline::Slices> Count(const std::string& key, pipeline::OrdinalKind kind,
+                                 std::int64_t width);
   Result<std::int64_t> CountRows();
-  // The rows of a range of the key, or all, as they are now. One reader at a time.
-  std::unique_ptr<columns::BatchReader> Rows(const cdc::KeyRange& range);
-  // Keys (as row_key.h has them) of changes above `after`, up to what is captured now.
+
+  // Ranges of the key with about `row_count` rows each, found by seeks, which together
+  // are all rows; one range where the server cannot be asked for bounds of such a key.
+  Result<std::vector<pipeline::KeyRange>> PlanRanges(
+      const std::vector<std::string>& keys, std::int64_t row_count);
+
+  // One reader at a time. The rows as they are now: all, those of a range of
+  // PlanRanges, or those of a key with a distance from `lo` on and below `hi`.
+  std::unique_ptr<columns::BatchReader> AllRows();
+  std::unique_ptr<columns::BatchReader> Rows(const pipeline::KeyRange& range);
+  std::unique_ptr<columns::BatchReader> Rows(const std::string& key,
+                                             pipeline::OrdinalKind kind,
+                                             const std::optional<std::int64_t>& lo,
+                                             const std::optional<std::int64_t>& hi);
+
+  // Keys of changes above `after`, up to what is captured now, as row_key.h has them,
+  // and what has a distance as a number.
+  using TakeKey = std::function<void(std::string_view key,
+                                     const std::optional<std::int64_t>& number)>;
   Status ChangedKeys(const cdc::Lsn& after, const std::vector<std::string>& keys,
-                     std::set<std::string>& out, std::set<std::int64_t>& numbers);
+                     const TakeKey& take);
 
  private:
   SourceRows(const StreamConfig& config, SessionSource& sessions, Clock& clock)
       : config_(config), sessions_(sessions), clock_(clock) {}
   sqlserver::SourceSettings Settings() const;
+  std::unique_ptr<columns::BatchReader> Read(std::optional<reader::KeyedSpan> keyed);
 
   const StreamConfig& config_;
   SessionSource& sessions_;
   Clock& clock_;
   std::unique_ptr<sqlserver::Session> session_;
   Source source_;
+  std::vector<sqlserver::KeyColumn> ranged_by_;  // Of PlanRanges.
   std::atomic<bool> stop_{false};
 };
 

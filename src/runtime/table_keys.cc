@@ -49,9 +49,9 @@ Error RefuseKeys(const std::vector<std::string>& columns) {
             "bound as");
 }
 
-Result<std::vector<cdc::ColumnDetail>> AskDetails(RunContext& context,
+Result<std::vector<cdc::ColumnDetail>> AskDetails(const Source& source,
                                                   sqlserver::Session& session) {
-  const cdc::CaptureInstance& instance = context.source.instance;
+  const cdc::CaptureInstance& instance = source.instance;
   TRY_ASSIGN(
       const std::vector<ResultSet> sets,
       Ask(session,
@@ -126,11 +126,9 @@ Result<std::vector<pipeline::KeyRange>> PlanSlices(
 }
 
 Result<std::vector<pipeline::KeyRange>> PlanSeeks(
-    RunContext& context, sqlserver::Session& session, const TableKeys& keys,
-    const pipeline::SeekExtent& extent, std::int64_t chunk_rows,
-    std::optional<std::int64_t> chunk_count_max,
-    const sqlserver::SourceSettings& settings) {
-  const sqlserver::KeyTable table = KeyTableOf(context, keys, settings);
+    sqlserver::Session& session, const sqlserver::KeyTable& table,
+    const TableKeys& keys, const pipeline::SeekExtent& extent, std::int64_t chunk_rows,
+    std::optional<std::int64_t> chunk_count_max) {
   pipeline::SeekPlanner planner(extent.max, keys.is_unique, chunk_rows);
   while (const std::optional<pipeline::SeekWish> wish = planner.Next()) {
     if (chunk_count_max &&
@@ -158,8 +156,7 @@ Result<TableKeys> AskTableKeys(RunContext& context, sqlserver::Session& session)
     keys.names.push_back(CapturedName(source, name).value_or(name));
   }
   if (keys.names.empty()) return keys;
-  TRY_ASSIGN(const std::vector<cdc::ColumnDetail> details,
-             AskDetails(context, session));
+  TRY_ASSIGN(const std::vector<cdc::ColumnDetail> details, AskDetails(source, session));
   cdc::KeyTypes bound = cdc::BindKeys(keys.names, CapturedOf(source), details);
   std::vector<std::string> refused = std::move(bound.unbindable);
   for (const cdc::KeyType& type : bound.types) {
@@ -171,6 +168,24 @@ Result<TableKeys> AskTableKeys(RunContext& context, sqlserver::Session& session)
   } else if (!keys.is_unique) {
     return RefuseKeys(refused);
   }
+  return keys;
+}
+
+Result<TableKeys> AskKeysOf(sqlserver::Session& session, const Source& source,
+                            const std::vector<std::string>& names) {
+  TableKeys keys;
+  keys.is_unique = false;
+  for (const std::string& name : names) {
+    keys.names.push_back(CapturedName(source, name).value_or(name));
+  }
+  TRY_ASSIGN(const std::vector<cdc::ColumnDetail> details, AskDetails(source, session));
+  cdc::KeyTypes bound = cdc::BindKeys(keys.names, CapturedOf(source), details);
+  const bool is_usable =
+      bound.unbindable.empty() &&
+      std::ranges::all_of(bound.types, [&](const cdc::KeyType& type) {
+        return type.is_sortable && IsPresent(source, type.column);
+      });
+  if (is_usable) keys.types = std::move(bound.types);
   return keys;
 }
 
@@ -245,8 +260,8 @@ Result<pipeline::ChunkPlan> AskChunkPlan(RunContext& context,
     return plan;
   }
   const auto& seek = std::get<pipeline::SeekExtent>(extent);
-  TRY_ASSIGN(plan.chunks, PlanSeeks(context, session, keys, seek, chunk_rows,
-                                    std::nullopt, settings));
+  TRY_ASSIGN(plan.chunks, PlanSeeks(session, KeyTableOf(context, keys, settings), keys,
+                                    seek, chunk_rows, std::nullopt));
   if (!seek.max) return plan;
   TRY_ASSIGN(plan.chunks.back().hi,
              AskKeyAbove(context, session, keys, *seek.max, settings));
@@ -265,8 +280,19 @@ Result<std::vector<pipeline::KeyRange>> AskKeyRanges(
   TRY_ASSIGN(extent.max,
              AskKey(session, sqlserver::AskLastKey(KeyTableOf(context, keys, settings)),
                     keys));
-  return PlanSeeks(context, session, keys, extent, (row_count + count - 1) / count,
-                   count, settings);
+  return PlanSeeks(session, KeyTableOf(context, keys, settings), keys, extent,
+                   (row_count + count - 1) / count, count);
+}
+
+Result<std::vector<pipeline::KeyRange>> AskSeekRanges(
+    sqlserver::Session& session, const Source& source, const TableKeys& keys,
+    std::int64_t row_count, const sqlserver::SourceSettings& settings) {
+  const sqlserver::KeyTable table{source.instance.source_schema,
+                                  source.instance.source_table, KeyColumnsOf(keys),
+                                  settings};
+  pipeline::SeekExtent extent;
+  TRY_ASSIGN(extent.max, AskKey(session, sqlserver::AskLastKey(table), keys));
+  return PlanSeeks(session, table, keys, extent, row_count, std::nullopt);
 }
 
 Result<std::optional<pipeline::Key>> AskKeyAbove(

@@ -31,6 +31,10 @@ struct TableKeys {
 // snapshotKeys) for columns that are not captured, cannot be bound or not be sorted.
 Result<TableKeys> AskTableKeys(RunContext& context, sqlserver::Session& session);
 
+// `names` as keys, or no types where one of them cannot be bound or sorted.
+Result<TableKeys> AskKeysOf(sqlserver::Session& session, const Source& source,
+                            const std::vector<std::string>& names);
+
 std::vector<sqlserver::KeyColumn> KeyColumnsOf(const TableKeys& keys);
 sqlserver::KeySpan SpanOf(const pipeline::KeyRange& range);
 sqlserver::KeyTable KeyTableOf(const RunContext& context, const TableKeys& keys,
@@ -55,6 +59,12 @@ Result<pipeline::ChunkPlan> AskChunkPlan(RunContext& context,
 Result<std::vector<pipeline::KeyRange>> AskKeyRanges(
     RunContext& context, sqlserver::Session& session, const TableKeys& keys,
     std::int64_t range_count_max, const sqlserver::SourceSettings& settings);
+
+// Ranges of about `row_count` rows, the first open below, the last open above. Requires
+// keys whose bounds can be bound.
+Result<std::vector<pipeline::KeyRange>> AskSeekRanges(
+    sqlserver::Session& session, const Source& source, const TableKeys& keys,
+    std::int64_t row_count, const sqlserver::SourceSettings& settings);
 
 // The first key above `max`, where the last chunk ends; nullopt if there is none, or
 // none that reads back as another value.

@@ -279,6 +279,63 @@ def of_two_columns(place: Place) -> None:
     place.tally.equal("composite key: it is found", place.found(told["run_id"]), {key: "RECORD_DIFF"})
 
 
+# Keys without a distance, and dates: name, columns, key of row i.
+OTHER_KEYS = (
+    ("days", "day date NOT NULL PRIMARY KEY", lambda i: f"'{2024 + i // 300}-{i % 12 + 1:02}-{i % 28 + 1:02}'"),
+    ("codes", "code nvarchar(20) NOT NULL PRIMARY KEY", lambda i: f"N'{'aBcÉ'[i % 4]}{i:03}'"),
+    ("moments", "at datetime2(3) NOT NULL PRIMARY KEY",
+     lambda i: f"'2026-0{i % 9 + 1}-15 10:20:{i % 60:02}.{i * 7 % 1000:03}'"),
+    ("pairs", "a smallint NOT NULL, b varchar(9) NOT NULL, CONSTRAINT pk_pairs PRIMARY KEY (a, b)",
+     lambda i: f"{i % 7}, '{i:03}'"),
+)
+
+
+def of_other_keys(tally: Tally, program, folder: pathlib.Path, simulator: Simulator) -> None:
+    """Every kind of difference, planted where keys are no whole numbers, in several ranges."""
+    simulator.run("USE shop")
+    for name, columns, key in OTHER_KEYS:
+        simulator.run(f"CREATE TABLE dbo.{name} ({columns}, note nvarchar(20) NULL, n float NULL)")
+        notes = ["NULL" if i % 5 == 0 else f"N'note {i}'" for i in range(60)]
+        rows = ", ".join(f"({key(i)}, {note}, {i})" for i, note in enumerate(notes))
+        simulator.run(f"INSERT dbo.{name} VALUES {rows}")
+        simulator.enable(name)
+    for name, columns, _ in OTHER_KEYS:
+        keys = ["a", "b"] if name == "pairs" else [columns.split()[0]]
+        place = Place(tally, program, folder, simulator, name, [*keys, "note", "n"])
+        place.must(f"{name}: bootstrap")
+        told = place.reconcile(f"{name}: nothing altered", "--bucket-rows", "10", equal=True)
+        tally.equal(f"{name}: all ranges were compared", told["hashed"] > 4, True)
+        held = sorted(by_engine(place.silver).to_pylist(), key=lambda row: row["n"])
+        wanted = {}
+        for number, kind in ((7, "MISSING_TARGET"), (8, "RECORD_DIFF"), (10, "RECORD_DIFF"),
+                             (33, "RECORD_DIFF")):
+            text = {k: plain(held[number][k]) if k != "a" else held[number][k] for k in keys}
+            if name == "moments":
+                text["at"] = held[number]["at"].isoformat(" ", "microseconds")
+            wanted[json.dumps(text, ensure_ascii=False, separators=(",", ":"))] = kind
+        extra = held[9] | ({"b": "extra"} if name == "pairs" else
+                           {keys[0]: "extra" if name == "codes" else
+                            held[9][keys[0]].replace(year=2031)})
+        text = {k: plain(extra[k]) if k != "a" else extra[k] for k in keys}
+        if name == "moments":
+            text["at"] = extra["at"].isoformat(" ", "microseconds")
+        wanted[json.dumps(text, ensure_ascii=False, separators=(",", ":"))] = "MISSING_SOURCE"
+        held[8]["note"] = "somebody's"
+        held[10]["note"] = ""  # NULL in the source.
+        held[33]["n"] += 0.5
+        altered = [row for number, row in enumerate(held) if number != 7] + [extra]
+        table = deltalake.DeltaTable(os.fspath(place.silver))
+        deltalake.write_deltalake(table, pa.Table.from_pylist(
+            altered, schema=pa.schema(table.schema().to_arrow())), mode="overwrite")
+        told = place.reconcile(f"{name}: rows altered", "--bucket-rows", "10", equal=False)
+        tally.equal(f"{name}: what was altered is found", place.found(told["run_id"]), wanted)
+        simulator.run(f"INSERT dbo.other (id) VALUES ({100 + len(name) * 10 + ord(name[0])})")
+        simulator.capture()
+        place.must(f"{name}: up to the newest commit")
+        place.reconcile(f"{name}: repair", "--repair", "--bucket-rows", "10", equal=True)
+        place.compare(f"{name}: after the repair")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -309,6 +366,7 @@ def main() -> int:
                     killed(place, args.kills)
             of_two_columns(Place(tally, args.program, folder, simulator, "lines",
                                  ["order_id", "sku", "price"]))
+            of_other_keys(tally, args.program, folder, simulator)
         finally:
             simulator.stop()
     print(f"{tally.passed} passed, {tally.failed} failed")
