@@ -48,26 +48,33 @@ using mssql_cdc::cli::ReconcileArguments;
 using mssql_cdc::cli::SimulateArguments;
 using mssql_cdc::cli::SnapshotArguments;
 
-void AddPipelineFile(CLI::App* command, PipelineArguments* arguments) {
+// A command about the streams of a pipeline file.
+CLI::App* AddForFile(CLI::App* app, const char* name, const char* what,
+                     PipelineArguments* arguments) {
+  CLI::App* command = app->add_subcommand(name, what);
   command->add_option("pipeline", arguments->file, "the pipeline file (TOML)")
       ->required();
   AddLog(command, &arguments->log);
+  return command;
 }
 
-void AddStream(CLI::App* command, SnapshotArguments* arguments) {
-  AddPipelineFile(command, &arguments->pipeline);
+// A command about one of them.
+CLI::App* AddForStream(CLI::App* app, const char* name, const char* what,
+                       SnapshotArguments* arguments) {
+  CLI::App* command = AddForFile(app, name, what, &arguments->pipeline);
   command->add_option("--stream", arguments->app_id,
                       "the app_id of the stream, if the file has several");
+  return command;
 }
 
 CLI::App* AddBackfill(CLI::App* app, SnapshotArguments* arguments,
                       mssql_cdc::runtime::BackfillOptions* options) {
   using mssql_cdc::runtime::IsolationLevel;
-  CLI::App* command = app->add_subcommand(
-      "backfill",
+  CLI::App* command = AddForStream(
+      app, "backfill",
       "read the chunked snapshot that run opened (snapshot = \"chunked\"), beside it; "
-      "call it until it says done");
-  AddStream(command, arguments);
+      "call it until it says done",
+      arguments);
   command
       ->add_option("--chunk-rows", options->chunk_rows,
                    "the most rows of a chunk, when it is planned")
@@ -99,9 +106,9 @@ CLI::App* AddBackfill(CLI::App* app, SnapshotArguments* arguments,
 }
 
 CLI::App* AddSnapshot(CLI::App* app, SnapshotArguments* arguments, bool* resnapshot) {
-  CLI::App* command = app->add_subcommand(
-      "snapshot", "append the table's rows to the target, without its stream");
-  AddStream(command, arguments);
+  CLI::App* command = AddForStream(
+      app, "snapshot", "append the table's rows to the target, without its stream",
+      arguments);
   command->add_flag("--resnapshot", *resnapshot,
                     "also where the target has a snapshot already");
   return command;
@@ -109,9 +116,9 @@ CLI::App* AddSnapshot(CLI::App* app, SnapshotArguments* arguments, bool* resnaps
 
 CLI::App* AddSeed(CLI::App* app, SnapshotArguments* arguments,
                   mssql_cdc::runtime::SeedOptions* options) {
-  CLI::App* command = app->add_subcommand(
-      "seed", "put a copy of the table that you have in the place of a snapshot");
-  AddStream(command, arguments);
+  CLI::App* command = AddForStream(
+      app, "seed", "put a copy of the table that you have in the place of a snapshot",
+      arguments);
   command->add_option("--from", options->copy_location, "the copy: a Delta table")
       ->required();
   command
@@ -182,9 +189,9 @@ CLI::App* AddDemo(CLI::App* app, DemoArguments* arguments) {
 }
 
 CLI::App* AddApply(CLI::App* app, ApplyArguments* arguments) {
-  CLI::App* command = app->add_subcommand(
-      "apply", "bring the silver tables of a pipeline file up to date with bronze");
-  AddPipelineFile(command, &arguments->pipeline);
+  CLI::App* command = AddForFile(
+      app, "apply", "bring the silver tables of a pipeline file up to date with bronze",
+      &arguments->pipeline);
   command->add_flag("--offline", arguments->offline,
                     "ask no server: keys and captureInstance are those of the file");
   return command;
@@ -207,9 +214,9 @@ CLI::App* AddOptimize(CLI::App* app, OptimizeArguments* arguments) {
 }
 
 CLI::App* AddFinalized(CLI::App* app, FinalizedArguments* arguments) {
-  CLI::App* command = app->add_subcommand(
-      "finalized", "show until when the tables of a pipeline file are complete");
-  AddPipelineFile(command, &arguments->pipeline);
+  CLI::App* command = AddForFile(
+      app, "finalized", "show until when the tables of a pipeline file are complete",
+      &arguments->pipeline);
   command->add_option(
       "--until", arguments->until,
       "end with 0 if all are complete by that time (UTC), else with 75");
@@ -219,9 +226,10 @@ CLI::App* AddFinalized(CLI::App* app, FinalizedArguments* arguments) {
 }
 
 CLI::App* AddReconcile(CLI::App* app, ReconcileArguments* arguments) {
-  CLI::App* command = app->add_subcommand(
-      "reconcile", "compare the silver tables of a pipeline file with their sources");
-  AddPipelineFile(command, &arguments->pipeline);
+  CLI::App* command =
+      AddForFile(app, "reconcile",
+                 "compare the silver tables of a pipeline file with their sources",
+                 &arguments->pipeline);
   command
       ->add_option("--bucket-rows", arguments->bucket_rows,
                    "rows that are counted together")
@@ -258,15 +266,15 @@ int Main(int argc, char** argv) {
                        std::string("mssql-cdc ") + mssql_cdc::cli::kVersion);
 
   PipelineArguments pipeline;
-  CLI::App* run = app.add_subcommand("run", "run the streams of a pipeline file");
-  AddPipelineFile(run, &pipeline);
+  CLI::App* run =
+      AddForFile(&app, "run", "run the streams of a pipeline file", &pipeline);
   run->add_option(
       "--trigger", pipeline.trigger,
       "for every stream: once, availableNow, continuous, or an interval such "
       "as '10 seconds'");
-  CLI::App* check = app.add_subcommand(
-      "check", "read a pipeline file, connect, and say what run would do");
-  AddPipelineFile(check, &pipeline);
+  CLI::App* check =
+      AddForFile(&app, "check",
+                 "read a pipeline file, connect, and say what run would do", &pipeline);
   ApplyArguments apply;
   CLI::App* applying = AddApply(&app, &apply);
   OptimizeArguments optimize;
