@@ -5,47 +5,21 @@
 
 #include "base/text.h"
 #include "columns/value_text.h"
+#include "pipeline/json_text.h"
+#include "pipeline/snapshot_events.h"
 
 namespace mssql_cdc::pipeline {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 using columns::Kind;
 
 Json ParseDetail(const std::string& detail) {
-  Json json = Json::parse(detail, nullptr, false);
-  return json.is_object() ? json : Json::object();
-}
-
-std::optional<std::int64_t> NumberOf(const Json& json, const char* key) {
-  const auto found = json.find(key);
-  if (found == json.end() || !found->is_number_integer()) return std::nullopt;
-  return found->get<std::int64_t>();
-}
-
-bool IsOf(const Json& detail, const std::string& snapshot) {
-  const auto found = detail.find("snapshot");
-  return found != detail.end() && found->is_string() && *found == snapshot;
-}
-
-// The keys that a plans row holds and a facts row leaves out.
-const std::vector<const char*>& PlanKeys(const std::string& event) {
-  static const std::vector<const char*> kOpen = {"keys", "plan"};
-  static const std::vector<const char*> kPlan = {"chunks"};
-  static const std::vector<const char*> kChunk = {"lo", "hi"};
-  if (event == "snapshot_open") return kOpen;
-  if (event == "snapshot_plan") return kPlan;
-  return kChunk;
-}
-
-bool IsWhole(const std::string& event, const Json& detail) {
-  const auto& keys = PlanKeys(event);
-  return std::any_of(keys.begin(), keys.end(),
-                     [&](const char* key) { return detail.contains(key); });
+  return ParseObject(detail).value_or(Json::object());
 }
 
 struct PlanSearch {
-  const std::vector<PlanRow>& plans;
+  const PlanRows plans;
   const std::string& plans_table;
   std::string snapshot;
 };
@@ -53,23 +27,15 @@ struct PlanSearch {
 // The payload of a facts row, with what the plans table keeps of it.
 Result<Json> Whole(const std::string& event, const Json& detail,
                    const PlanSearch& search) {
-  if (IsWhole(event, detail)) return detail;
-  const std::optional<std::int64_t> chunk = NumberOf(detail, "chunk");
-  const std::optional<std::int64_t> wave = NumberOf(detail, "wave");
-  std::optional<Json> found;
-  for (const PlanRow& row : search.plans) {
-    if (row.event != event) continue;
-    Json candidate = ParseDetail(row.detail);
-    const bool is_same =
-        NumberOf(candidate, "chunk") == chunk && NumberOf(candidate, "wave") == wave;
-    if (is_same) found = std::move(candidate);
-  }
+  std::optional<Json> found = search.plans.Whole(event, detail);
   if (found) return *std::move(found);
   Error error(ErrorId::kPlansRowMissing);
   error.Add("plans_table", search.plans_table);
   error.Add("event", event);
   error.Add("snapshot", search.snapshot);
-  if (chunk) error.Add("chunk", std::to_string(*chunk));
+  if (const auto chunk = IntegerMember(detail, "chunk")) {
+    error.Add("chunk", std::to_string(*chunk));
+  }
   return error;
 }
 
@@ -144,10 +110,8 @@ Bound ParseBound(const std::optional<std::string>& text, Kind kind, Side side) {
 }  // namespace
 
 bool IsChunkedOpen(const SnapshotFact& fact) {
-  if (fact.event != "snapshot_open") return false;
-  const Json detail = ParseDetail(fact.detail);
-  const auto mode = detail.find("mode");
-  return mode == detail.end() || *mode != "full";
+  return fact.event == "snapshot_open" &&
+         ParseOpenDetail(fact.detail).mode == SnapshotMode::kChunked;
 }
 
 std::optional<cdc::Lsn> NewestCompletion(const std::vector<SnapshotFact>& facts) {
@@ -169,10 +133,10 @@ std::optional<cdc::Lsn> NewestChunkedOpen(const std::vector<SnapshotFact>& facts
 
 Result<OpenSnapshot> AssembleSnapshot(const cdc::Lsn& lsn,
                                       const std::vector<SnapshotFact>& facts,
-                                      const std::vector<PlanRow>& plans,
+                                      const std::vector<PlansRow>& plans,
                                       const std::string& plans_table) {
   OpenSnapshot snapshot{lsn, {}, {}};
-  const PlanSearch search{plans, plans_table, lsn.Text()};
+  const PlanSearch search{PlanRows(plans, std::nullopt), plans_table, lsn.Text()};
   for (const SnapshotFact& fact : facts) {
     const Json detail = ParseDetail(fact.detail);
     if (IsChunkedOpen(fact) && fact.max_lsn == lsn) {
@@ -184,15 +148,15 @@ Result<OpenSnapshot> AssembleSnapshot(const cdc::Lsn& lsn,
         if (key.is_string()) snapshot.keys.push_back(key.get<std::string>());
       }
     }
-    if (fact.event != "snapshot_chunk" || !IsOf(detail, search.snapshot)) continue;
+    if (fact.event != "snapshot_chunk" || LsnMember(detail, "snapshot") != lsn)
+      continue;
     TRY_ASSIGN(const Json whole, Whole(fact.event, detail, search));
     SnapshotChunk chunk;
-    chunk.number = NumberOf(detail, "chunk").value_or(0);
-    chunk.wave = NumberOf(detail, "wave").value_or(0);
+    chunk.number = IntegerMember(detail, "chunk").value_or(0);
+    chunk.wave = IntegerMember(detail, "wave").value_or(0);
     chunk.lo = BoundOf(whole, "lo");
     chunk.hi = BoundOf(whole, "hi");
-    const auto last = detail.find("last");
-    chunk.is_last = last != detail.end() && *last == true;
+    chunk.is_last = detail.value("last", Json(false)) == true;
     chunk.rows = fact.rows;
     chunk.stamp = fact.min_lsn.value_or(lsn);
     snapshot.chunks.push_back(std::move(chunk));

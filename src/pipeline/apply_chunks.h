@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "cdc/lsn.h"
 #include "columns/schema.h"
+#include "pipeline/plan_rows.h"
 
 namespace mssql_cdc::pipeline {
 
@@ -54,18 +55,12 @@ std::optional<cdc::Lsn> NewestCompletion(const std::vector<SnapshotFact>& facts)
 // The newest chunked snapshot that was opened.
 std::optional<cdc::Lsn> NewestChunkedOpen(const std::vector<SnapshotFact>& facts);
 
-// The plans table's rows of one snapshot: event and detail.
-struct PlanRow {
-  std::string event;
-  std::string detail;
-};
-
 // The snapshot `lsn` whole: key columns and chunks, from `facts` and, where those leave
 // out key values, from `plans`. Errors: PlansRowMissing (facts plans_table, event,
 // snapshot, chunk).
 Result<OpenSnapshot> AssembleSnapshot(const cdc::Lsn& lsn,
                                       const std::vector<SnapshotFact>& facts,
-                                      const std::vector<PlanRow>& plans,
+                                      const std::vector<PlansRow>& plans,
                                       const std::string& plans_table);
 
 // Which chunk of a single-key snapshot covers a key.

@@ -375,7 +375,7 @@ TEST(Snapshots, AreAssembledFromFactsAndPlans) {
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().id(), ErrorId::kPlansRowMissing);
   EXPECT_EQ(missing.error().Fact("event"), "snapshot_open");
-  const std::vector<PlanRow> plans = {
+  const std::vector<PlansRow> plans = {
       {"snapshot_open", R"({"keys": ["id"], "plan": {}})"},
       {"snapshot_chunk", chunk_plan}};
   const Result<OpenSnapshot> open = AssembleSnapshot(L(9), facts, plans, "plans");

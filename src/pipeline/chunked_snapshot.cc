@@ -19,61 +19,17 @@ Error Unreadable(std::string_view event, std::string reason) {
       .With("reason", std::move(reason));
 }
 
-// A payload of the existing package does not say whose it is.
-bool IsOfAnother(const Json& payload, const std::string& sink_id) {
-  return TextMember(payload, "app_id").value_or(sink_id) != sink_id;
+// The whole payload of a facts row.
+Result<Json> WholeOf(const PlanRows& plans, const std::string& event,
+                     const Json& detail, const std::string& plans_table,
+                     const cdc::Lsn& snapshot) {
+  std::optional<Json> whole = plans.Whole(event, detail);
+  if (whole) return *std::move(whole);
+  return Error(ErrorId::kSnapshotPlanLost)
+      .With("table", plans_table)
+      .With("event", event)
+      .With("lsn", snapshot.Text());
 }
-
-// The plans table's rows by (event, chunk, wave), without those that are said to be
-// another stream's.
-class PlanRows {
- public:
-  PlanRows(const std::vector<PlansRow>& rows, std::string table, cdc::Lsn snapshot,
-           const std::string& sink_id)
-      : table_(std::move(table)), snapshot_(snapshot) {
-    for (const PlansRow& row : rows) {
-      std::optional<Json> json = ParseObject(row.detail);
-      if (!json) continue;
-      if (IsOfAnother(*json, sink_id)) continue;
-      const auto key = std::make_tuple(row.event, IntegerMember(*json, "chunk"),
-                                       IntegerMember(*json, "wave"));
-      by_key_[key] = *std::move(json);
-    }
-  }
-
-  // The whole payload of a facts row: the row itself where it has one of `keys`.
-  Result<Json> Whole(const std::string& event, const Json& detail,
-                     std::initializer_list<const char*> keys) const {
-    for (const char* key : keys) {
-      if (detail.contains(key)) return detail;
-    }
-    const auto found = by_key_.find(
-        {event, IntegerMember(detail, "chunk"), IntegerMember(detail, "wave")});
-    if (found != by_key_.end()) return found->second;
-    return Error(ErrorId::kSnapshotPlanLost)
-        .With("table", table_)
-        .With("event", event)
-        .With("lsn", snapshot_.Text());
-  }
-
-  // The chunks noted for a wave, in the plan's order.
-  std::vector<Json> OfWave(std::int64_t wave) const {
-    std::vector<Json> chunks;
-    for (const auto& [key, json] : by_key_) {
-      if (std::get<0>(key) == "snapshot_chunk" && std::get<2>(key) == wave) {
-        chunks.push_back(json);
-      }
-    }
-    return chunks;
-  }
-
- private:
-  using RowKey =
-      std::tuple<std::string, std::optional<std::int64_t>, std::optional<std::int64_t>>;
-  std::string table_;
-  cdc::Lsn snapshot_;
-  std::map<RowKey, Json> by_key_;
-};
 
 Result<Extent> ParseExtent(const Json& json, std::size_t key_count) {
   if (!json.is_object()) return Unreadable("snapshot_open", "it has no plan");
@@ -163,7 +119,7 @@ Result<ChunkedState> ReadChunkedState(const OpenedSnapshot& opened,
   ChunkedState state;
   state.opened = opened;
   const cdc::Lsn snapshot = opened.stamp.lsn;
-  const PlanRows plans(rows, plans_table, snapshot, opened.sink_id);
+  const PlanRows plans(rows, opened.sink_id);
   const auto is_ours = [&](const SnapshotEvent& event, const char* name) {
     return event.event == name && event.app_id == opened.sink_id;
   };
@@ -173,10 +129,11 @@ Result<ChunkedState> ReadChunkedState(const OpenedSnapshot& opened,
     const Json detail = ParseObject(event.detail).value_or(Json::object());
     if (TextMember(detail, "mode") != "full") open_detail = detail;
   }
-  state.is_whole_in_facts =
-      open_detail.contains("keys") || open_detail.contains("plan");
-  TRY_ASSIGN(const Json whole,
-             plans.Whole("snapshot_open", open_detail, {"keys", "plan"}));
+  const auto whole_of = [&](const char* event, const Json& detail) {
+    return WholeOf(plans, event, detail, plans_table, snapshot);
+  };
+  state.is_whole_in_facts = IsWhole("snapshot_open", open_detail);
+  TRY_ASSIGN(const Json whole, whole_of("snapshot_open", open_detail));
   TRY_ASSIGN(state.open, ParseOpen(whole, opened.detail));
   const std::size_t key_count = state.open.keys.size();
   for (const SnapshotEvent& event : events) {
@@ -187,7 +144,7 @@ Result<ChunkedState> ReadChunkedState(const OpenedSnapshot& opened,
     if (!is_plan) {
       AddDone(event, *detail, state);
     } else if (!state.plan) {
-      TRY_ASSIGN(const Json plan, plans.Whole("snapshot_plan", *detail, {"chunks"}));
+      TRY_ASSIGN(const Json plan, whole_of("snapshot_plan", *detail));
       TRY_ASSIGN(state.plan, ParsePlan(plan, key_count));
     }
   }

@@ -18,6 +18,7 @@
 #include "cdc/lsn.h"
 #include "cdc/offset.h"
 #include "pipeline/key_value.h"
+#include "pipeline/plan_rows.h"
 #include "pipeline/snapshot_events.h"
 
 namespace mssql_cdc::pipeline {
@@ -115,12 +116,6 @@ std::string PlanTxn(std::string_view app_id, const cdc::Lsn& snapshot);
 std::string WaveTxn(std::string_view app_id, const cdc::Lsn& snapshot);
 std::string ChunksTxn(std::string_view app_id, const cdc::Lsn& snapshot);
 std::string SwitchDoneTxn(std::string_view app_id, const cdc::Lsn& snapshot);
-
-// A row of the plans table.
-struct PlansRow {
-  std::string event;
-  std::string detail;
-};
 
 // The state of one chunked snapshot.
 struct ChunkedState {

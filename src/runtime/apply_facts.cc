@@ -8,42 +8,12 @@
 #include "cdc/cells.h"
 #include "pipeline/tables.h"
 #include "runtime/bronze_rows.h"
+#include "runtime/snapshot_tables.h"
 
 namespace mssql_cdc::runtime {
 namespace {
 
 using Operator = lake::Condition::Operator;
-
-Result<std::optional<cdc::Lsn>> LsnOf(const cdc::RowView& row, const char* column) {
-  TRY_ASSIGN(const std::optional<std::string> text, row.Text(column));
-  if (!text) return std::optional<cdc::Lsn>();
-  TRY_ASSIGN(const cdc::Lsn lsn, cdc::Lsn::Parse(*text));
-  return std::optional<cdc::Lsn>(lsn);
-}
-
-Result<std::vector<pipeline::PlanRow>> ReadPlans(lake::Lake& lake,
-                                                 const SilverConfig& config,
-                                                 const cdc::Lsn& snapshot) {
-  std::vector<pipeline::PlanRow> plans;
-  TRY_ASSIGN(const std::optional<lake::TableState> state,
-             lake.State(config.plans_location));
-  if (!state) return plans;
-  lake::ReadSpec spec;
-  spec.columns = {"event", "detail"};
-  spec.conditions = {{"snapshot", Operator::kEqual, snapshot.Text()}};
-  TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
-             lake.Read(config.plans_location, spec));
-  while (true) {
-    TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
-    if (!batch) return plans;
-    for (std::int64_t i = 0; i < batch->row_count; ++i) {
-      const cdc::RowView row(*batch, i);
-      TRY_ASSIGN(const std::optional<std::string> event, row.Text("event"));
-      TRY_ASSIGN(const std::optional<std::string> detail, row.Text("detail"));
-      if (event && detail) plans.push_back({*event, *detail});
-    }
-  }
-}
 
 // The tables that the facts tell of.
 Result<std::vector<std::string>> ReadTargets(lake::Lake& lake,
@@ -110,8 +80,8 @@ Result<std::optional<std::vector<pipeline::SnapshotFact>>> ReadSnapshotFacts(
       // Without details there was no chunked snapshot.
       if (!has_detail && fact.event == "snapshot_open") continue;
       fact.target = config.bronze;
-      TRY_ASSIGN(fact.min_lsn, LsnOf(row, "min_lsn"));
-      TRY_ASSIGN(fact.max_lsn, LsnOf(row, "max_lsn"));
+      TRY_ASSIGN(fact.min_lsn, LsnIn(row, "min_lsn"));
+      TRY_ASSIGN(fact.max_lsn, LsnIn(row, "max_lsn"));
       TRY_ASSIGN(fact.rows, row.Integer("rows"));
       if (has_detail) {
         TRY_ASSIGN(const std::optional<std::string> detail, row.Text("detail"));
@@ -125,7 +95,8 @@ Result<std::optional<std::vector<pipeline::SnapshotFact>>> ReadSnapshotFacts(
 Result<pipeline::OpenSnapshot> ReadSnapshot(
     lake::Lake& lake, const SilverConfig& config, const cdc::Lsn& lsn,
     const std::vector<pipeline::SnapshotFact>& facts) {
-  TRY_ASSIGN(const std::vector<pipeline::PlanRow> plans, ReadPlans(lake, config, lsn));
+  TRY_ASSIGN(const std::vector<pipeline::PlansRow> plans,
+             ReadPlans(lake, config.plans_location, lsn));
   return pipeline::AssembleSnapshot(lsn, facts, plans, config.plans_location);
 }
 

@@ -154,8 +154,9 @@ Status BackfillImpl::Load(const pipeline::OpenedSnapshot& opened,
     state_.done_count = pipeline::DoneChunkCount(opened, events);
     return Unit{};
   }
-  TRY_ASSIGN(const std::vector<pipeline::PlansRow> rows,
-             ReadPlans(context_, opened.stamp.lsn));
+  TRY_ASSIGN(
+      const std::vector<pipeline::PlansRow> rows,
+      ReadPlans(context_.lake, PlansLocation(context_.config), opened.stamp.lsn));
   TRY_ASSIGN(state_, pipeline::ReadChunkedState(
                          opened, events, rows, pipeline::PlansTableOf(config_.target)));
   TRY_ASSIGN(const SessionPool::Lease session, pool_.Acquire());
@@ -295,7 +296,7 @@ Status BackfillImpl::MakePlan() {
                     txn));
     // That of an attempt that was stopped here stays; the facts tell of the same one.
     TRY_ASSIGN(const std::vector<pipeline::PlansRow> rows,
-               ReadPlans(context_, snapshot));
+               ReadPlans(context_.lake, PlansLocation(context_.config), snapshot));
     TRY_ASSIGN(const std::optional<pipeline::ChunkPlan> stored,
                pipeline::StoredPlan(rows, run.app_id, keys_.names.size()));
     if (stored) texts = pipeline::PlanTexts(snapshot, state_.open, *stored);
@@ -305,7 +306,8 @@ Status BackfillImpl::MakePlan() {
   // Another caller's, if that came first.
   TRY_ASSIGN(const std::vector<pipeline::SnapshotEvent> events,
              ReadSnapshotEvents(context_));
-  TRY_ASSIGN(const std::vector<pipeline::PlansRow> rows, ReadPlans(context_, snapshot));
+  TRY_ASSIGN(const std::vector<pipeline::PlansRow> rows,
+             ReadPlans(context_.lake, PlansLocation(context_.config), snapshot));
   TRY_ASSIGN(state_,
              pipeline::ReadChunkedState(state_.opened, events, rows,
                                         pipeline::PlansTableOf(config_.target)));

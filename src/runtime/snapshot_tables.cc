@@ -1,7 +1,6 @@
 #include "runtime/snapshot_tables.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
@@ -9,6 +8,7 @@
 
 #include "base/case_fold.h"
 #include "cdc/cells.h"
+#include "columns/cell_access.h"
 #include "pipeline/bootstrap.h"
 #include "pipeline/tables.h"
 #include "runtime/ensure_table.h"
@@ -47,13 +47,6 @@ Status AppendBatch(lake::Lake& lake, const std::string& location,
   return Unit{};
 }
 
-Result<std::optional<cdc::Lsn>> LsnIn(const cdc::RowView& row, const char* column) {
-  TRY_ASSIGN(const std::optional<std::string> text, row.Text(column));
-  if (!text) return std::optional<cdc::Lsn>();
-  TRY_ASSIGN(const cdc::Lsn lsn, cdc::Lsn::Parse(*text));
-  return std::optional<cdc::Lsn>(lsn);
-}
-
 Result<std::optional<pipeline::SnapshotEvent>> EventIn(const cdc::RowView& row) {
   pipeline::SnapshotEvent event;
   TRY_ASSIGN(const std::optional<std::string> name, row.Text("event"));
@@ -80,12 +73,9 @@ std::optional<double> RealIn(const columns::RecordBatch& batch, const char* name
   if (!index.ok()) return std::nullopt;
   const columns::Column& column = *batch.columns[index.value()];
   const auto at = static_cast<std::size_t>(row);
-  const bool is_null =
-      column.null_count != 0 && (column.validity.data()[at / 8] >> (at % 8) & 1) == 0;
-  if (is_null || column.type.kind != columns::Kind::kFloat64) return std::nullopt;
-  double value = 0;
-  std::memcpy(&value, column.values.data() + at * sizeof value, sizeof value);
-  return value;
+  const bool is_real = column.type.kind == columns::Kind::kFloat64;
+  if (!is_real || columns::IsNull(column, at)) return std::nullopt;
+  return columns::ValueAt<double>(column, at);
 }
 
 // Rows of the target that are a chunked snapshot's, from a chunk on.
@@ -170,6 +160,13 @@ Result<SnapshotsInTarget> FindIn(RunContext& context, bool need_all) {
 
 }  // namespace
 
+Result<std::optional<cdc::Lsn>> LsnIn(const cdc::RowView& row, const char* column) {
+  TRY_ASSIGN(const std::optional<std::string> text, row.Text(column));
+  if (!text) return std::optional<cdc::Lsn>();
+  TRY_ASSIGN(const cdc::Lsn lsn, cdc::Lsn::Parse(*text));
+  return std::optional<cdc::Lsn>(lsn);
+}
+
 Result<std::vector<pipeline::SnapshotEvent>> ReadSnapshotEvents(RunContext& context) {
   std::vector<pipeline::SnapshotEvent> events;
   if (!context.config.facts_table) return events;
@@ -236,16 +233,16 @@ Status AppendPlans(RunContext& context, const cdc::Lsn& snapshot,
   return AppendBatch(context.lake, location, std::move(batch), txn);
 }
 
-Result<std::vector<pipeline::PlansRow>> ReadPlans(RunContext& context,
+Result<std::vector<pipeline::PlansRow>> ReadPlans(lake::Lake& lake,
+                                                  const std::string& plans_location,
                                                   const cdc::Lsn& snapshot) {
   std::vector<pipeline::PlansRow> rows;
-  const std::string location = PlansLocation(context.config);
-  TRY_ASSIGN(const std::optional<lake::TableState> state, context.lake.State(location));
+  TRY_ASSIGN(const std::optional<lake::TableState> state, lake.State(plans_location));
   if (!state) return rows;
   lake::ReadSpec spec;
   spec.columns = {"event", "detail"};
   spec.conditions = {{"snapshot", lake::Condition::Operator::kEqual, snapshot.Text()}};
-  TRY(EachRow(context.lake, location, spec,
+  TRY(EachRow(lake, plans_location, spec,
               [&](const columns::RecordBatch& batch, std::int64_t i) -> Status {
                 const cdc::RowView row(batch, i);
                 TRY_ASSIGN(std::optional<std::string> event, row.Text("event"));

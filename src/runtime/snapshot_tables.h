@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cdc/cells.h"
 #include "cdc/offset.h"
 #include "pipeline/chunked_snapshot.h"
 #include "pipeline/facts.h"
@@ -17,6 +18,9 @@
 #include "runtime/run_context.h"
 
 namespace mssql_cdc::runtime {
+
+// The LSN in a text column. Errors: that of Lsn::Parse.
+Result<std::optional<cdc::Lsn>> LsnIn(const cdc::RowView& row, const char* column);
 
 // Rows with an event that are about this target, of any stream; none without a facts
 // table.
@@ -36,7 +40,8 @@ Status AppendPlans(RunContext& context, const cdc::Lsn& snapshot,
                    const std::string& sink_id,
                    const std::vector<pipeline::PlansRow>& rows, const lake::Txn& txn);
 // None without a plans table.
-Result<std::vector<pipeline::PlansRow>> ReadPlans(RunContext& context,
+Result<std::vector<pipeline::PlansRow>> ReadPlans(lake::Lake& lake,
+                                                  const std::string& plans_location,
                                                   const cdc::Lsn& snapshot);
 
 // The newest whole snapshot of the table in the target; a seed is one.
