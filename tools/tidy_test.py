@@ -76,9 +76,9 @@ CASES = [
      {"src/cdc/option_table.h": 'OptionRow{"a", kGroup, "1"}'}, {}),
     ("an option that no test shows the effect of", tidy_options.check_option_effects,
      {"src/cdc/option_table.h": OPTION_ROW},
-     {"src/cdc/option_table.h": OPTION_ROW, tidy_options.EFFECTS: '      {"retries", "0", "2"},\n'}),
+     {"src/cdc/option_table.h": OPTION_ROW, tidy_options.EFFECTS[1]: '      {"retries", "0", "2"},\n'}),
     ("an effect of no option", tidy_options.check_option_effects,
-     {tidy_options.EFFECTS: '      {"retrys", "0", "2"},\n'}, {}),
+     {tidy_options.EFFECTS[0]: '      {"retrys", "0", "2"},\n'}, {}),
     ("a report without a row", tidy_readers.check_readers,
      {tidy_readers.DOCUMENT: readers_document("y")[tidy_readers.DOCUMENT]
       .replace("| B99 | x | y |\n", "")}, readers_document("y")),
