@@ -192,6 +192,24 @@ TEST_P(ChangeContract, NothingToDoMakesNoCommit) {
   EXPECT_EQ(lake_->State(location_).value()->version, 1);
 }
 
+TEST_P(ChangeContract, NothingToDoIsACommitWhereItIsAskedFor) {
+  Append(1, 2);
+  ChangeSpec spec;
+  spec.commits_nothing = true;
+  auto begun = lake_->Change(location_, spec);
+  ASSERT_TRUE(begun.ok()) << begun.error().Text();
+  const auto other = Begin();
+  Remove(*other, Probe(*other), {1});
+  EXPECT_TRUE(Commit(*begun.value()).is_committed);
+  EXPECT_EQ(lake_->State(location_).value()->version, 2);
+  const auto late = other->Commit(std::nullopt);
+  ASSERT_FALSE(late.ok());
+  EXPECT_EQ(late.error().id(), ErrorId::kLakeConflict);
+  EXPECT_THAT(Rows(), ElementsAre("1|n1", "2|n2"));
+  Append(3, 1);
+  EXPECT_THAT(Rows(), UnorderedElementsAre("1|n1", "2|n2", "3|n3"));
+}
+
 TEST_P(ChangeContract, AnotherCommitInBetweenIsAConflict) {
   Append(1, 2);
   const auto change = Begin();

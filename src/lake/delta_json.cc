@@ -135,7 +135,8 @@ std::string ReadJson(const ReadSpec& spec) {
 
 std::string ChangeJson(const ChangeSpec& spec) {
   return Dump({{"kind", spec.kind == ChangeKind::kOptimize ? "optimize" : "merge"},
-               {"fields", FieldsJson(spec.fields)}});
+               {"fields", FieldsJson(spec.fields)},
+               {"commits_nothing", spec.commits_nothing}});
 }
 
 std::string ProbeJson(const ProbeSpec& spec) {

@@ -131,6 +131,9 @@ enum class ChangeKind : std::uint8_t {
 struct ChangeSpec {
   ChangeKind kind = ChangeKind::kMerge;
   std::vector<columns::Field> fields;  // Of the rows that will be added.
+  // With nothing to do there is a commit all the same: other changes of the version
+  // that was read become conflicts.
+  bool commits_nothing = false;
 };
 
 struct ChangeResult {

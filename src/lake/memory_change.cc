@@ -43,13 +43,15 @@ std::optional<columns::RecordBatch> Without(const columns::RecordBatch& batch,
 
 MemoryChange::MemoryChange(MemoryLake& lake, std::string location, std::int64_t version,
                            columns::Schema schema,
-                           std::vector<columns::RecordBatch> batches, ChangeKind kind)
+                           std::vector<columns::RecordBatch> batches,
+                           const ChangeSpec& spec)
     : lake_(lake),
       location_(std::move(location)),
       version_(version),
       schema_(std::move(schema)),
       batches_(std::move(batches)),
-      kind_(kind) {
+      kind_(spec.kind),
+      commits_nothing_(spec.commits_nothing) {
   for (const columns::RecordBatch& batch : batches_) {
     files_.push_back(
         {batch.row_count, 0, static_cast<std::int64_t>(batch.SizeBytes())});
@@ -115,7 +117,9 @@ Result<ChangeResult> MemoryChange::Commit(
   for (const auto& [file, rows] : removed_) {
     result.removed_count += static_cast<std::int64_t>(rows.size());
   }
-  if (result.added_count == 0 && result.removed_count == 0) return result;
+  if (result.added_count == 0 && result.removed_count == 0 && !commits_nothing_) {
+    return result;
+  }
   const std::lock_guard lock(lake_.mutex_);
   TRY(lake_.CheckReachable(location_));
   TRY(lake_.CheckConflict(location_));

@@ -16,7 +16,7 @@ class MemoryChange final : public TableChange {
   // Borrows `lake`. `batches` are those of `version`.
   MemoryChange(MemoryLake& lake, std::string location, std::int64_t version,
                columns::Schema schema, std::vector<columns::RecordBatch> batches,
-               ChangeKind kind);
+               const ChangeSpec& spec);
 
   std::int64_t version() const override { return version_; }
   const std::vector<DataFile>& files() const override { return files_; }
@@ -32,6 +32,7 @@ class MemoryChange final : public TableChange {
   columns::Schema schema_;
   std::vector<columns::RecordBatch> batches_;
   ChangeKind kind_;
+  bool commits_nothing_;
   std::vector<DataFile> files_;
   std::map<std::int32_t, std::set<std::int64_t>> removed_;
   std::vector<columns::RecordBatch> added_;

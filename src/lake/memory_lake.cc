@@ -273,7 +273,7 @@ Result<std::unique_ptr<TableChange>> MemoryLake::Change(const std::string& locat
   TRY_ASSIGN(const auto missing, Missing(table->schema, spec.fields, location));
   if (!missing.empty()) return Mismatch(location, missing.front().name);
   return std::unique_ptr<TableChange>(std::make_unique<MemoryChange>(
-      *this, location, table->version(), table->schema, table->batches, spec.kind));
+      *this, location, table->version(), table->schema, table->batches, spec));
 }
 
 Status MemoryLake::EnableDeletionVectors(const std::string& location) {

@@ -63,6 +63,11 @@ class Run {
   Result<ApplyOutcome> Do() {
     const std::int64_t begin_ns = parts_.clock.MonotonicNs();
     TRY(control_.Ensure());
+    // Before all that is decided on: who applies more than is read here changes this
+    // version, and it is decided anew.
+    TRY_ASSIGN(const std::optional<lake::TableState> silver,
+               parts_.lake.State(config_.target_location));
+    if (silver) silver_version_ = silver->version;
     TRY_ASSIGN(bronze_row_, control_.Read(config_.bronze));
     TRY_ASSIGN(silver_row_, control_.Read(config_.target));
     TRY_ASSIGN(outcome_.position, silver_row_.Position());
@@ -97,7 +102,7 @@ class Run {
     TRY(merge.Look());
     TRY(EnsureSilver(parts_.lake, config_, captured));
     if (merge.top() || rows.window.must_merge()) {
-      TRY_ASSIGN(const lake::ChangeResult result, merge.Merge());
+      TRY_ASSIGN(const lake::ChangeResult result, merge.Merge(silver_version_));
       outcome_.rebuilt = rows.window.rebuild;
       outcome_.added_count = result.added_count;
       outcome_.removed_count = result.removed_count;
@@ -139,6 +144,7 @@ class Run {
   const SilverConfig& config_;
   const ApplyParts& parts_;
   ControlTable control_;
+  std::optional<std::int64_t> silver_version_;  // Absent: there was no table.
   pipeline::ControlRow bronze_row_;
   pipeline::ControlRow silver_row_;
   ApplyOutcome outcome_;

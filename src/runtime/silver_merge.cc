@@ -197,11 +197,17 @@ Status SilverMerge::AddChosen(lake::TableChange& change) {
   return change.Add(std::move(sources));
 }
 
-Result<lake::ChangeResult> SilverMerge::Merge() {
+Result<lake::ChangeResult> SilverMerge::Merge(
+    const std::optional<std::int64_t>& version) {
   lake::ChangeSpec spec;
+  spec.commits_nothing = true;
   spec.fields = pipeline::SilverTable(captured_).schema.fields;
   TRY_ASSIGN(const std::unique_ptr<lake::TableChange> change,
              lake_.Change(config_.target_location, spec));
+  // A table made meanwhile has nothing in its first version.
+  const bool is_same = version ? change->version() == *version
+                               : change->version() == 0 && change->files().empty();
+  if (!is_same) return Error(ErrorId::kLakeConflict).With("table", config_.target);
   for (std::uint64_t part = 0; part < part_count_; ++part) {
     if (part != 0) {
       TRY_ASSIGN(const bool fits, ReadPart(part));

@@ -31,8 +31,11 @@ class SilverMerge {
   const std::optional<cdc::Lsn>& top() const { return top_; }
   std::int64_t window_row_count() const { return window_row_count_; }
 
-  // Requires Look, and that silver exists with all its columns.
-  Result<lake::ChangeResult> Merge();
+  // Requires Look, and that silver exists with all its columns. `version`: silver's
+  // before the window was chosen; absent: there was no table. Commits also what changes
+  // no row, for it says that the window was looked at. Errors: LakeConflict when silver
+  // has another version by now.
+  Result<lake::ChangeResult> Merge(const std::optional<std::int64_t>& version);
 
  private:
   // Keeps the images of one part of the keys. False: they are too many, there are more

@@ -12,6 +12,7 @@
 #include "pipeline/tables.h"
 #include "runtime/control_table.h"
 #include "runtime/optimize.h"
+#include "runtime/watched_lake_test.h"
 
 namespace mssql_cdc::runtime {
 namespace {
@@ -84,6 +85,8 @@ class ApplyTest : public testing::TestWithParam<bool> {
         if (field.name == "id") out.AppendInt64(line.id);
         if (field.name == "v") out.AppendBytes(line.v);
         if (field.name == "extra") out.AppendInt32(7);
+        if (field.name == "_snapshot") out.AppendBytes(snapshot_);
+        if (field.name == "_chunk") out.AppendInt32(0);
       }
       batch.columns.push_back(std::make_shared<const columns::Column>(out.Finish()));
     }
@@ -94,6 +97,34 @@ class ApplyTest : public testing::TestWithParam<bool> {
     lake::AppendSpec spec;
     spec.merge_schema = true;
     const auto done = lake_->Append(config_.bronze_location, std::move(sources), spec);
+    ASSERT_TRUE(done.ok()) << done.error().Text();
+  }
+
+  // Rows of chunk 0 of a snapshot.
+  void PutChunk(const std::vector<Line>& lines, int snapshot) {
+    snapshot_ = LsnText(snapshot);
+    Put(lines, {{"_snapshot", {Kind::kUtf8}}, {"_chunk", {Kind::kInt32}}});
+  }
+
+  // One row of texts.
+  void AppendTexts(const std::string& location, const std::vector<std::string>& names,
+                   const std::vector<std::string>& values) {
+    auto schema = std::make_shared<columns::Schema>();
+    columns::RecordBatch batch{nullptr, 1, {}};
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      schema->fields.push_back({names[i], {Kind::kUtf8}});
+      columns::ColumnBuilder out({Kind::kUtf8}, 1);
+      out.AppendBytes(values[i]);
+      batch.columns.push_back(std::make_shared<const columns::Column>(out.Finish()));
+    }
+    batch.schema = schema;
+    std::vector<columns::RecordBatch> batches;
+    batches.push_back(std::move(batch));
+    std::vector<std::unique_ptr<columns::BatchReader>> sources;
+    sources.push_back(columns::ReadBatches(schema, std::move(batches)));
+    lake::AppendSpec spec;
+    spec.merge_schema = true;
+    const auto done = lake_->Append(location, std::move(sources), spec);
     ASSERT_TRUE(done.ok()) << done.error().Text();
   }
 
@@ -109,6 +140,28 @@ class ApplyTest : public testing::TestWithParam<bool> {
     if (!outcome.ok()) return outcome.error();
     ADD_FAILURE() << "it was applied";
     return Error(ErrorId::kInternalError);
+  }
+
+  // Applies; between what it reads of bronze and what it does next, `meanwhile`
+  // happens, and from then on its own control table is out of its reach.
+  void ApplyAndDieOvertaken(const std::function<void()>& meanwhile) {
+    WatchedLake watched(*lake_);
+    bool has_read = false;
+    bool is_overtaken = false;
+    watched.before = [&](std::string_view call, const std::string& location) -> Status {
+      if (!is_overtaken && has_read && location != config_.bronze_location) {
+        is_overtaken = true;
+        meanwhile();
+      }
+      has_read = has_read || (call == "Read" && location == config_.bronze_location);
+      const bool writes = call == "Change" || call == "Append";
+      if (is_overtaken && writes && location == config_.control_location) {
+        return Error(ErrorId::kLakeUnreachable);
+      }
+      return Unit{};
+    };
+    (void)Apply(config_, {watched, clock_, dice_});
+    EXPECT_TRUE(is_overtaken);
   }
 
   std::vector<std::string> Silver() {
@@ -127,6 +180,7 @@ class ApplyTest : public testing::TestWithParam<bool> {
   lake::TestFolder folder_;
   std::unique_ptr<lake::Lake> lake_;
   SilverConfig config_;
+  std::string snapshot_;
 };
 
 TEST_P(ApplyTest, WithoutBronzeThereIsNothingToDo) {
@@ -207,6 +261,58 @@ TEST_P(ApplyTest, TheVerdictFollowsBronzeAndIsHeldWithoutFacts) {
   const auto fresh = control.AskFreshness(config_.target).value();
   EXPECT_EQ(fresh.finalized_until_us, 7'200'000'000);
   EXPECT_FALSE(control.AskFreshness("nobody").value().finalized_until_us.has_value());
+}
+
+TEST_P(ApplyTest, WhatAnotherApplyDeletedMeanwhileStaysDeleted) {
+  MakeBronze();
+  Put({{"dbo_t", 3, 2, 1, "a"}});
+  Must();
+  Put({{"dbo_t", 5, 2, 7, "x"}});
+  ApplyAndDieOvertaken([&] {
+    Must();
+    Put({{"dbo_t", 6, 1, 7, "x"}});
+    Must();
+  });
+  Must();
+  EXPECT_THAT(Silver(), UnorderedElementsAre("1|a"));
+  EXPECT_EQ(Control().applied_lsn, LsnText(6));
+}
+
+TEST_P(ApplyTest, AlsoWhatAnotherApplyNeverHad) {
+  MakeBronze();
+  Put({{"dbo_t", 3, 2, 1, "a"}});
+  Must();
+  Put({{"dbo_t", 5, 2, 7, "x"}});
+  ApplyAndDieOvertaken([&] {
+    Put({{"dbo_t", 6, 1, 7, "x"}});
+    Must();
+  });
+  Must();
+  EXPECT_THAT(Silver(), UnorderedElementsAre("1|a"));
+}
+
+TEST_P(ApplyTest, AlsoWhereTheOtherApplyMadeTheTable) {
+  MakeBronze();
+  Put({{"dbo_t", 5, 2, 7, "x"}});
+  ApplyAndDieOvertaken([&] {
+    Put({{"dbo_t", 6, 1, 7, "x"}});
+    Must();
+  });
+  Must();
+  EXPECT_THAT(Silver(), testing::IsEmpty());
+}
+
+TEST_P(ApplyTest, AlsoWhereANewColumnIsAddedFirst) {
+  MakeBronze();
+  Put({{"dbo_t", 3, 2, 1, "a"}});
+  Must();
+  Put({{"dbo_t", 5, 2, 7, "x"}}, {{"extra", {Kind::kInt32}}});
+  ApplyAndDieOvertaken([&] {
+    Put({{"dbo_t", 6, 1, 7, "x"}});
+    Must();
+  });
+  Must();
+  EXPECT_THAT(Silver(), UnorderedElementsAre("1|a"));
 }
 
 TEST_P(ApplyTest, ManyFilesBecomeFewAndTheRowsStay) {

@@ -72,6 +72,7 @@ pub struct Append {
     pub txn: Option<(String, i64)>,
     /// Of a change of rows.
     pub base: Option<Base>,
+    pub commits_nothing: bool,
     pub written: Mutex<Written>,
     pub is_stopped: AtomicBool,
     pub keeps_files: bool,
@@ -111,6 +112,7 @@ pub fn begin(table: &mut Table, spec: &Value) -> Outcome<Begun> {
         add,
         txn,
         base: None,
+        commits_nothing: false,
         written: Mutex::default(),
         is_stopped: AtomicBool::new(false),
         keeps_files: false,

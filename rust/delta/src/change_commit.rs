@@ -22,7 +22,8 @@ pub struct Changed {
     pub rewritten_row_count: u64,
 }
 
-/// `spec`: {"kind": "merge" or "optimize", "fields": of the rows that are added}.
+/// `spec`: {"kind": "merge" or "optimize", "fields": of the rows that are added,
+/// "commits_nothing": whether there is a commit also with nothing to do}.
 pub fn begin(table: &mut Table, spec: &Value) -> Outcome<Box<Append>> {
     let snapshot = table.must_refresh()?;
     let metadata = snapshot.table_configuration().metadata();
@@ -43,6 +44,7 @@ pub fn begin(table: &mut Table, spec: &Value) -> Outcome<Box<Append>> {
         add: Vec::new(),
         txn: None,
         base: Some(base),
+        commits_nothing: spec["commits_nothing"].as_bool() == Some(true),
         written: Mutex::default(),
         is_stopped: AtomicBool::new(false),
         keeps_files: false,
@@ -90,7 +92,7 @@ impl Append {
             removed_count: removal.removed_count,
             rewritten_row_count: removal.rewritten_row_count,
         };
-        if row_count == 0 && removal.removed_count == 0 {
+        if row_count == 0 && removal.removed_count == 0 && !self.commits_nothing {
             return Ok(result(Kind::NoRows, self.read_version));
         }
         let mut transaction = self
