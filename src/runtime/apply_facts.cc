@@ -46,6 +46,39 @@ void WarnOfGaps(const std::vector<pipeline::SnapshotFact>& facts,
   }
 }
 
+// Snapshot rows of bronze above the snapshot that silver was rebuilt from.
+lake::ReadSpec SnapshotRows(const lake::TableState& bronze,
+                            const pipeline::SilverPosition& position) {
+  lake::ReadSpec spec;
+  spec.version = bronze.version;
+  spec.columns = Present(
+      bronze.schema, {"_capture_instance", "_operation", "_start_lsn", "_snapshot"});
+  spec.conditions = {{"_operation", Operator::kNumberIs, "", 0}};
+  if (position.rebuilt_from) {
+    spec.conditions.push_back(
+        {"_start_lsn", Operator::kAbove, position.rebuilt_from->Text()});
+  }
+  return spec;
+}
+
+// Whether one of them is of a chunk.
+Result<bool> HasChunkRows(lake::Lake& lake, const SilverConfig& config,
+                          lake::ReadSpec spec) {
+  spec.conditions.push_back({"_chunk", Operator::kIsNotNull, ""});
+  TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
+             lake.Read(config.bronze_location, spec));
+  InstanceFilter filter(config.instances);
+  while (true) {
+    TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
+    if (!batch) return false;
+    const BronzeMarks marks(*batch);
+    for (std::int64_t i = 0; i < batch->row_count; ++i) {
+      const std::optional<std::string_view> instance = marks.Instance(i);
+      if (instance && filter.IsOurs(*instance)) return true;
+    }
+  }
+}
+
 }  // namespace
 
 Result<std::optional<std::vector<pipeline::SnapshotFact>>> ReadSnapshotFacts(
@@ -123,14 +156,13 @@ Result<pipeline::ApplyFacts> GatherFacts(lake::Lake& lake, const SilverConfig& c
 
 Status GatherBronze(lake::Lake& lake, const SilverConfig& config,
                     const lake::TableState& bronze, pipeline::ApplyFacts& facts) {
-  lake::ReadSpec spec;
-  spec.version = bronze.version;
-  spec.columns = Present(bronze.schema, {"_capture_instance", "_operation",
-                                         "_start_lsn", "_snapshot", "_chunk"});
-  spec.conditions = {{"_operation", Operator::kNumberIs, "", 0}};
-  if (facts.position.rebuilt_from) {
-    spec.conditions.push_back(
-        {"_start_lsn", Operator::kAbove, facts.position.rebuilt_from->Text()});
+  lake::ReadSpec spec = SnapshotRows(bronze, facts.position);
+  if (!Present(bronze.schema, {"_chunk"}).empty()) {
+    // Rows of chunks are as many as the table has, and matter only unexplained.
+    if (!facts.has_facts || !facts.open) {
+      TRY_ASSIGN(facts.has_chunk_rows, HasChunkRows(lake, config, spec));
+    }
+    spec.conditions.push_back({"_chunk", Operator::kIsNull, ""});
   }
   TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
              lake.Read(config.bronze_location, spec));
@@ -143,12 +175,8 @@ Status GatherBronze(lake::Lake& lake, const SilverConfig& config,
       const std::optional<std::string_view> instance = marks.Instance(i);
       if (!instance || !filter.IsOurs(*instance)) continue;
       TRY_ASSIGN(const pipeline::RowMark mark, marks.Mark(i));
-      if (mark.chunk) {
-        facts.has_chunk_rows = true;
-      } else {
-        facts.whole =
-            std::max(facts.whole, std::optional(mark.snapshot.value_or(mark.lsn)));
-      }
+      facts.whole =
+          std::max(facts.whole, std::optional(mark.snapshot.value_or(mark.lsn)));
     }
   }
   if (facts.has_chunk_rows && facts.has_facts && !facts.open) {

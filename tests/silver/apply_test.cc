@@ -315,6 +315,39 @@ TEST_P(ApplyTest, AlsoWhereANewColumnIsAddedFirst) {
   EXPECT_THAT(Silver(), UnorderedElementsAre("1|a"));
 }
 
+TEST_P(ApplyTest, RowsOfAFinishedChunkedSnapshotAreNotReadAgain) {
+  MakeBronze();
+  config_.facts_table = "facts";
+  config_.facts_location = config_.plans_location + "_of_facts";
+  const auto facts = pipeline::FactsTable();
+  ASSERT_TRUE(lake_
+                  ->Create(config_.facts_location,
+                           {facts.schema, facts.description, facts.properties})
+                  .ok());
+  const std::vector<std::string> texts = {"target", "event", "max_lsn", "detail"};
+  const std::string open = R"({"chunked": true, "keys": ["id"]})";
+  for (const std::string event : {"snapshot_open", "bootstrap"}) {
+    AppendTexts(
+        config_.facts_location, texts,
+        {config_.bronze, event, LsnText(5), event == "bootstrap" ? "{}" : open});
+  }
+  std::vector<Line> lines;
+  for (int id = 0; id < 100; ++id) lines.push_back({"dbo_t", 6, 0, id, "chunk"});
+  PutChunk(lines, 5);
+  EXPECT_TRUE(Must().rebuilt);
+  EXPECT_EQ(Silver().size(), 100u);
+  // Silver's position is above the rows of the snapshot from the next change on.
+  Put({{"dbo_t", 8, 4, 6, "new"}});
+  Must();
+  Put({{"dbo_t", 9, 4, 7, "new"}});
+  WatchedLake watched(*lake_);
+  const auto outcome = Apply(config_, {watched, clock_, dice_});
+  ASSERT_TRUE(outcome.ok()) << outcome.error().Text();
+  EXPECT_EQ(outcome.value().added_count, 1);
+  // The change's marks, then the whole of it.
+  EXPECT_EQ(watched.row_counts[config_.bronze_location], 2);
+}
+
 TEST_P(ApplyTest, ManyFilesBecomeFewAndTheRowsStay) {
   MakeBronze();
   for (int lsn = 1; lsn <= 12; ++lsn) {
