@@ -88,6 +88,8 @@ Result<std::optional<pipeline::ControlRow>> ControlTable::TryUpdate(
   }
   TRY_ASSIGN(const std::unique_ptr<lake::TableChange> begun,
              lake_.Change(location_, {lake::ChangeKind::kMerge, state->schema.fields}));
+  // With columns of before, a column added in between would lose the row's value.
+  if (begun->version() != state->version) return std::optional<pipeline::ControlRow>();
   lake::ProbeSpec probe;
   for (const columns::Field& field : state->schema.fields) {
     probe.columns.push_back(field.name);

@@ -1,5 +1,6 @@
 #include "runtime/optimize.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -54,6 +55,14 @@ std::int64_t ExcessOf(const std::vector<lake::DataFile>& files) {
   return excess;
 }
 
+// The first files of a group: the more often another writer was faster, the fewer. Two
+// are merged, one is rewritten.
+std::vector<std::int32_t> TakeSome(std::vector<std::int32_t> group, int lost_count) {
+  const std::size_t least = group.size() > 1 ? 2 : 1;
+  group.resize(std::max(least, group.size() >> lost_count));
+  return group;
+}
+
 std::vector<pipeline::FileFacts> FactsOf(const std::vector<lake::DataFile>& files) {
   std::vector<pipeline::FileFacts> facts;
   for (const lake::DataFile& file : files) {
@@ -76,6 +85,13 @@ Result<OptimizeOutcome> Optimize(lake::Lake& lake, const std::string& location,
     TRY_ASSIGN(
         const std::unique_ptr<lake::TableChange> change,
         lake.Change(location, {lake::ChangeKind::kOptimize, state->schema.fields}));
+    // With columns of before, rows appended in between would lose the new ones.
+    if (change->version() != state->version) {
+      if (++lost_count == kAttemptCount) {
+        return Error(ErrorId::kLakeConflict).With("table", location);
+      }
+      continue;
+    }
     const auto file_count = static_cast<std::int64_t>(change->files().size());
     if (std::exchange(is_first, false)) outcome.file_count_before = file_count;
     outcome.file_count_after = file_count;
@@ -89,7 +105,7 @@ Result<OptimizeOutcome> Optimize(lake::Lake& lake, const std::string& location,
     for (const columns::Field& field : state->schema.fields) {
       spec.columns.push_back(field.name);
     }
-    spec.files = groups.front();
+    spec.files = TakeSome(groups.front(), lost_count);
     TRY_ASSIGN(std::unique_ptr<columns::BatchReader> rows, change->Probe(spec));
     std::vector<std::unique_ptr<columns::BatchReader>> sources;
     sources.push_back(std::make_unique<MovedRows>(std::move(rows), *change));
@@ -97,6 +113,7 @@ Result<OptimizeOutcome> Optimize(lake::Lake& lake, const std::string& location,
     const Result<lake::ChangeResult> done = change->Commit(std::nullopt);
     if (done.ok()) {
       excess_before = excess;
+      lost_count = std::max(0, lost_count - 1);
       ++outcome.commit_count;
       outcome.row_count += done.value().added_count;
       outcome.size_bytes += done.value().size_bytes;

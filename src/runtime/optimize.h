@@ -20,8 +20,8 @@ struct OptimizeOutcome {
 };
 
 // Rows stay the same; readers of older versions keep their files. A commit of another
-// writer in between makes a group be planned anew. Errors: LakeConflict when that does
-// not help; the lake's.
+// writer in between makes a group be planned anew, with fewer files, so that it is done
+// sooner. Errors: LakeConflict when that does not help; the lake's.
 Result<OptimizeOutcome> Optimize(lake::Lake& lake, const std::string& location,
                                  const pipeline::CompactionLimits& limits);
 

@@ -348,6 +348,88 @@ TEST_P(ApplyTest, RowsOfAFinishedChunkedSnapshotAreNotReadAgain) {
   EXPECT_EQ(watched.row_counts[config_.bronze_location], 2);
 }
 
+TEST_P(ApplyTest, OptimizeKeepsAColumnThatIsAddedMeanwhile) {
+  MakeBronze();
+  for (int lsn = 1; lsn <= 4; ++lsn) {
+    Put({{"dbo_t", lsn, 2, lsn, "a"}, {"dbo_t", lsn, 4, 1, "x"}});
+    Must();
+  }
+  WatchedLake watched(*lake_);
+  bool is_overtaken = false;
+  watched.before = [&](std::string_view call, const std::string&) -> Status {
+    // After the schema is read.
+    if (call != "Change" || std::exchange(is_overtaken, true)) return Unit{};
+    Put({{"dbo_t", 5, 2, 5, "z"}}, {{"extra", {Kind::kInt32}}});
+    Must();
+    return Unit{};
+  };
+  const auto outcome = Optimize(watched, config_.target_location, {});
+  ASSERT_TRUE(outcome.ok()) << outcome.error().Text();
+  EXPECT_THAT(lake::RowsOf(*lake_, config_.target_location, {{"id", "extra"}}),
+              UnorderedElementsAre("1|NULL", "2|NULL", "3|NULL", "4|NULL", "5|7"));
+}
+
+TEST_P(ApplyTest, OptimizeTakesFewerFilesAfterALoss) {
+  MakeBronze();
+  for (int lsn = 1; lsn <= 9; ++lsn) {
+    Put({{"dbo_t", lsn, 2, lsn, "a"}});
+    Must();
+  }
+  WatchedLake watched(*lake_);
+  int lost_count = 0;
+  watched.before = [&](std::string_view call, const std::string&) -> Status {
+    if (call != "Commit" || ++lost_count > 3) return Unit{};
+    Put({{"dbo_t", 9 + lost_count, 2, 9 + lost_count, "a"}});
+    Must();
+    return Unit{};
+  };
+  const auto outcome = Optimize(watched, config_.target_location, {});
+  ASSERT_TRUE(outcome.ok()) << outcome.error().Text();
+  EXPECT_EQ(Silver().size(), 12u);
+  if (!GetParam()) return;
+  // Smaller steps, and all the way in the end.
+  EXPECT_GT(outcome.value().commit_count, 1);
+  EXPECT_EQ(outcome.value().file_count_after, 1);
+}
+
+TEST_P(ApplyTest, AControlRowKeepsAColumnThatIsAddedMeanwhile) {
+  ControlTable plain(*lake_, clock_, dice_, config_.control_location);
+  ASSERT_TRUE(plain.Ensure().ok());
+  const auto position = [](int lsn) {
+    return [lsn](const pipeline::ControlRow& row) {
+      pipeline::ControlRow moved = row;
+      moved.applied_lsn = LsnText(lsn);
+      return std::optional(moved);
+    };
+  };
+  ASSERT_TRUE(plain.Update("silver.t", position(1)).ok());
+  WatchedLake watched(*lake_);
+  bool is_overtaken = false;
+  watched.before = [&](std::string_view call, const std::string& location) -> Status {
+    if (call != "Change" || std::exchange(is_overtaken, true)) return Unit{};
+    // Another release's writer.
+    AppendTexts(location, {"table_name", "applied_lsn", "extra"},
+                {"silver.t", LsnText(2), "theirs"});
+    lake::ChangeSpec spec;
+    TRY_ASSIGN(const auto change, lake_->Change(location, spec));
+    TRY_ASSIGN(const auto rows, change->Probe({{"applied_lsn"}}));
+    TRY_ASSIGN(const auto batch, rows->Next());
+    const std::int64_t first[] = {
+        columns::FixedValue<std::int64_t>(*batch->columns.back(), 0)};
+    EXPECT_EQ(columns::BytesValue(*batch->columns[0], 0), LsnText(1));
+    TRY(change->Remove(columns::FixedValue<std::int32_t>(*batch->columns[1], 0),
+                       first));
+    TRY(change->Commit(std::nullopt));
+    return Unit{};
+  };
+  ControlTable control(watched, clock_, dice_, config_.control_location);
+  const auto updated = control.Update("silver.t", position(3));
+  ASSERT_TRUE(updated.ok()) << updated.error().Text();
+  EXPECT_THAT(
+      lake::RowsOf(*lake_, config_.control_location, {{"applied_lsn", "extra"}}),
+      UnorderedElementsAre(LsnText(3) + "|theirs"));
+}
+
 TEST_P(ApplyTest, ManyFilesBecomeFewAndTheRowsStay) {
   MakeBronze();
   for (int lsn = 1; lsn <= 12; ++lsn) {
