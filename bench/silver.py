@@ -29,7 +29,7 @@ import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.compute as pc  # noqa: E402
 from deltalake import QueryBuilder  # noqa: E402
-from existing_package import Package  # noqa: E402
+from line_worker import Package  # noqa: E402
 
 BEGAN = np.datetime64("2026-01-01T00:00:00", "us")
 DATA = [("id", pa.int64()), ("customer", pa.string()), ("amount", pa.decimal128(18, 2)),
@@ -201,7 +201,8 @@ def main() -> int:
         package = None
         if not args.only_ours:
             jars = ",".join(sorted(glob.glob(os.fspath(args.jars / "*.jar"))))
-            package = Package(args.python, jars, folder / "worker.log")
+            package = Package(args.python, jars, folder / "worker.log",
+                              HERE.parent / "tests" / "existing" / "package_worker.py")
             package.do("version")
             sides["theirs"] = Theirs(package, folder / "theirs", silver, bronze)
         shutil.rmtree(silver)

@@ -24,7 +24,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [os.fspath(HERE), *(os.fspath(HERE.parent / "tests" / name)
                                    for name in ("harness", "values", "existing", "spark"))]
 
-from existing_package import ORDERS, Package, fill_orders  # noqa: E402
+from existing_package import ORDERS, fill_orders  # noqa: E402
+from line_worker import Package  # noqa: E402
 from memory import COLUMNS, rows  # noqa: E402
 from simulator import Simulator  # noqa: E402
 

@@ -25,6 +25,7 @@ import deltalake  # noqa: E402
 import pyarrow as pa  # noqa: E402
 from deltalake import QueryBuilder  # noqa: E402
 from check_values import ROWS, Table, must_run  # noqa: E402
+from line_worker import Package, PackageFailed  # noqa: E402
 from package_worker import canonical_text  # noqa: E402
 from pipeline import Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
@@ -43,35 +44,6 @@ class Tally:
         self.failed += not same
         if not same:
             print(f"FAILED {what}: the package has {got!r:.400}, expected {want!r:.400}")
-
-
-class Package:
-    """The worker process; `do` sends one line and gives its answer."""
-
-    def __init__(self, python: pathlib.Path, jars: str, log: pathlib.Path) -> None:
-        self.process = subprocess.Popen(
-            [python, HERE / "package_worker.py", jars], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=log.open("w"), text=True)
-        self.log = log
-
-    def do(self, name: str, **arguments):
-        self.process.stdin.write(json.dumps({"do": name, **arguments}, default=os.fspath) + "\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"the worker ended:\n{self.log.read_text()[-3000:]}\n0 passed, 1 failed")
-        told = json.loads(line)
-        if "error" in told:
-            raise PackageFailed(f"{name}: {told['error']}")
-        return told["ok"]
-
-    def stop(self) -> None:
-        self.process.stdin.close()
-        self.process.wait(timeout=60)
-
-
-class PackageFailed(Exception):
-    pass
 
 
 class Chain:
@@ -461,7 +433,8 @@ def main() -> int:
         folder = pathlib.Path(name)
         simulator = Simulator(args.program, folder)
         jars = ",".join(sorted(glob.glob(os.fspath(args.jars / "*.jar"))))
-        package = Package(args.python, jars, args.log or folder / "worker.log")
+        package = Package(args.python, jars, args.log or folder / "worker.log",
+                          HERE / "package_worker.py")
         where = Where(args.program, args.write_tables, folder, simulator, package)
         try:
             tally.equal("the package's version", package.do("version"), "0.8.0")

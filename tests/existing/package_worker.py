@@ -1,18 +1,19 @@
 """The existing package (mssql-cdc-pyspark) on Spark and Delta, told what to do line by line.
 
-Runs in an environment of its own, because it brings other versions of Arrow and a JVM. Each line of
-standard input is a JSON object {"do": NAME, ...}; each answer is one line of JSON on standard
-output, {"ok": RESULT} or {"error": TEXT}. The work of a line is a function here of that name.
+Runs in an environment of its own, because it brings other versions of Arrow and a JVM.
 """
 
 from __future__ import annotations
 
 import datetime
 import decimal
-import json
 import os
+import pathlib
 import sys
-import traceback
+
+sys.path.insert(0, os.fspath(pathlib.Path(__file__).resolve().parent.parent / "harness"))
+
+import line_worker  # noqa: E402
 
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -108,19 +109,5 @@ class Worker:
         return {name: value for name, value in result.items() if name != "report"}
 
 
-def main() -> None:
-    # What the JVM and the package print must not stand between the answers.
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    worker = Worker(sys.argv[1])
-    for line in sys.stdin:
-        asked = json.loads(line)
-        try:
-            told = {"ok": getattr(worker, asked.pop("do"))(**asked)}
-        except Exception as error:
-            told = {"error": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
-        print(json.dumps(told, default=str), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    line_worker.serve(lambda: Worker(sys.argv[1]))

@@ -1,0 +1,66 @@
+"""A worker that is told what to do line by line, and the process of one.
+
+Each line of its standard input is a JSON object {"do": NAME, ...}; each answer is one line of JSON,
+{"ok": RESULT} or {"error": TEXT}. The work of a line is the worker's method of that name.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import traceback
+
+
+def serve(make) -> None:
+    """Answers until standard input ends; `make` gives the worker. What others print is kept apart."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    worker = make()
+    for line in sys.stdin:
+        asked = json.loads(line)
+        try:
+            told = {"ok": getattr(worker, asked.pop("do"))(**asked)}
+        except Exception as error:
+            told = {"error": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
+        print(json.dumps(told, default=str), file=answers, flush=True)
+
+
+class PackageFailed(Exception):
+    """What the worker answered instead of a result."""
+
+
+class WorkerEnded(Exception):
+    """The worker's process is gone; the text is the end of its log."""
+
+
+class Package:
+    """The worker process; `do` sends one line and gives its answer."""
+
+    def __init__(self, python: pathlib.Path, jars: str, log: pathlib.Path, script: pathlib.Path,
+                 **environment: str) -> None:
+        self.process = subprocess.Popen(
+            [python, script, jars], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=log.open("w"), text=True, env={**os.environ, **environment})
+        self.log = log
+
+    def do(self, name: str, **arguments):
+        try:
+            self.process.stdin.write(
+                json.dumps({"do": name, **arguments}, default=os.fspath) + "\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        if not line:
+            raise WorkerEnded(f"the worker ended:\n{self.log.read_text()[-3000:]}")
+        told = json.loads(line)
+        if "error" in told:
+            raise PackageFailed(f"{name}: {told['error']}")
+        return told["ok"]
+
+    def stop(self) -> None:
+        self.process.stdin.close()
+        self.process.wait(timeout=60)
