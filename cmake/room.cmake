@@ -6,11 +6,6 @@
 # tools/tidy.py holds the include lines to the same table. Everything in the folder is
 # compiled, so no source can be in the tree yet unbuilt. With BINARY the room's main.cc
 # becomes that program.
-if(SKBUILD)
-  set(room_fmt fmt::fmt-header-only)
-else()
-  set(room_fmt fmt::fmt)
-endif()
 function(room name)
   cmake_parse_arguments(arg "" "DIR;BINARY" "DEPENDS;LIBRARIES" ${ARGN})
   if(NOT arg_DIR)
@@ -32,7 +27,7 @@ function(room name)
     set(scope INTERFACE)
   endif()
   target_include_directories(${name} ${scope} ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR})
-  target_link_libraries(${name} ${scope} ${arg_DEPENDS} ${arg_LIBRARIES} ${room_fmt} warnings)
+  target_link_libraries(${name} ${scope} ${arg_DEPENDS} ${arg_LIBRARIES} fmt::fmt warnings)
 
   if(tests OR fuzzers)
     add_executable(${name}_test ${tests})

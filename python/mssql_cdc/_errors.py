@@ -41,6 +41,15 @@ def make(name: str, code: str, text: str, facts: dict[str, str]) -> Exception:
     return exception
 
 
+def as_value_error(error: Exception) -> ValueError:
+    """The same error where the caller's argument is what is wrong."""
+    made = ValueError(str(error))
+    for name in ("code", "name", "facts"):
+        if hasattr(error, name):
+            setattr(made, name, getattr(error, name))
+    return made
+
+
 def not_there_yet(what: str) -> NotImplementedError:
     """What this release does not do on Spark, by the name its caller used."""
     return NotImplementedError(f"{what} is not there yet in this release of mssql_cdc on Spark")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 log = logging.getLogger("mssql_cdc")
 
@@ -64,8 +65,14 @@ def _import_function(name: str) -> Callable[[], str]:
         raise ValueError(f"tokenProvider {name} cannot be imported: {error}") from error
 
 
-def tokens(options: Mapping[str, str]) -> TokenFunction | None:
-    """What gives access tokens, where the options name a Python function for it."""
+def tokens(options: Mapping[str, str]) -> Any:
+    """What gives access tokens where the options name a Python function for it, or connections where
+    they ask for another client."""
+    from mssql_cdc._drivers import connector
+
+    other = connector(options)
+    if other is not None:
+        return other
     name = find(options, "tokenProvider")
     if not name or name.startswith(("command:", "file:")):
         return None

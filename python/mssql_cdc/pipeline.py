@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
 
-from mssql_cdc import _core, tables
-from mssql_cdc._errors import not_there_yet
+from mssql_cdc import _core, _errors, seeds, tables
 from mssql_cdc._metrics import below, is_uri
 from mssql_cdc._sessions import find, log, texts, tokens, warn, without
+from mssql_cdc.client import SchemaChangedError
 from mssql_cdc.sink import Sink
-from mssql_cdc.source import NOTES_OPTION, register, warn_unknown
-from mssql_cdc.types import Offset, OnDataLoss, SnapshotMode
+from mssql_cdc.source import NOTES_OPTION, RESERVED_COLUMNS, register, warn_unknown
+from mssql_cdc.types import BackfillStatus, Isolation, Offset, OnDataLoss, SnapshotMode
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming import StreamingQuery
 
 
@@ -52,22 +53,29 @@ class CdcStream:
     ) -> StreamingQuery:
         """Starts the query that keeps `target` up to date, and returns it.
 
-        A bootstrap happens inside this call, before the query starts.
+        A bootstrap, and a snapshot after a loss, happen inside this call, before the query starts.
         """
-        _check_modes(on_data_loss, snapshot, snapshot_on_switch, facts_table)
+        _check_modes(on_data_loss, snapshot, facts_table)
         if bootstrap and find(self.options, "startingLsn"):
             raise ValueError("bootstrap=True starts at its snapshot: leave out option startingLsn")
-        place = {"app_id": app_id}
+        if snapshot_on_switch and is_uri(checkpoint) and not find(self.options, "metricsPath"):
+            raise ValueError("snapshot_on_switch=True with a checkpoint by URI needs option "
+                             "metricsPath: planner and sink talk through it")
+        place = {"app_id": app_id, "on_data_loss": on_data_loss, "snapshot": snapshot,
+                 "snapshot_on_switch": "true" if snapshot_on_switch else "false"}
         if not is_uri(checkpoint):
             place["checkpoint"] = os.path.abspath(checkpoint)
-        driver = self._driver(target, facts_table, place, bootstrap)
+        driver = self._driver(target, facts_table, place, bootstrap, resnapshot_interval_days)
         sink_id, directory, initial = driver.prepare(self._snapshot_writer(target))
         warn(driver.take_warnings())
+        if snapshot == "chunked":
+            tables.adopt_plans(self.spark, target)
         options = self.options
         if initial is not None:
             options = {**without(options, "startingLsn"), "startingLsn": json.loads(initial)["lsn"]}
         live = directory or checkpoint
-        metrics = _metrics_path(options, sink_id, live, facts_table)
+        metrics = _metrics_path(options, sink_id, live,
+                                facts_table is not None or snapshot_on_switch)
         options = without(options, "metricsPath")
         if metrics:
             options["metricsPath"] = metrics
@@ -88,22 +96,74 @@ class CdcStream:
         """The whole table in `target`: the snapshot that is there, or a new one; its offset."""
         if facts_table is not None and not app_id:
             raise ValueError("snapshot(facts_table=...) needs the stream's app_id")
-        place = {"app_id": app_id or "snapshot"}
-        driver = self._driver(target, facts_table, place, False)
-        offset = json.loads(driver.snapshot(self._snapshot_writer(target), resnapshot))
+        driver = self._driver(target, facts_table, {"app_id": app_id or "snapshot"}, False)
+        offset, _ = driver.snapshot(self._snapshot_writer(target), resnapshot)
         warn(driver.take_warnings())
-        return offset
+        return json.loads(offset)
 
-    def backfill(self, target: str, *, app_id: str, facts_table: str, **limits: Any) -> Any:
-        """Not there yet."""
-        raise not_there_yet("backfill()")
+    def seed(self, target: str, df: DataFrame, as_of: datetime.datetime | str, *,
+             app_id: str | None = None, facts_table: str | None = None,
+             allow_missing_columns: bool = False, reseed: bool = False) -> Offset:
+        """A copy of the table in the place of a snapshot: every commit up to `as_of` is in it."""
+        if facts_table is not None and not app_id:
+            raise ValueError("seed(facts_table=...) needs the stream's app_id")
+        driver = self._driver(target, facts_table, {"app_id": app_id or "seed"}, False)
+        columns = [(name, type_) for name, type_, _ in driver.target_definition()[0]
+                   if name not in RESERVED_COLUMNS]
+        copy = seeds.Copy(df, columns, find(self.options, "captureInstance") or "")
 
-    def seed(self, target: str, df: Any, as_of: Any, **settings: Any) -> Any:
-        """Not there yet."""
-        raise not_there_yet("seed()")
+        def write(metadata: str) -> int:
+            rows = copy.rows(json.loads(metadata), "_command_id" in tables.columns_of(
+                self.spark, target))
+            tables.append(rows, target, userMetadata=metadata, mergeSchema=True)
+            return self._rows_of_commit(target, metadata)
+
+        try:
+            offset, rows = driver.seed(write, copy.ddl, seeds.as_of_text(as_of),
+                                       allow_missing_columns, reseed)
+        except SchemaChangedError as error:
+            raise _errors.as_value_error(error) from None
+        warn(driver.take_warnings())
+        log.info("seed of %s at %s: %s", target, offset,
+                 "it was there" if rows is None else f"{rows} rows")
+        return json.loads(offset)
+
+    def backfill(
+        self,
+        target: str,
+        *,
+        app_id: str,
+        facts_table: str,
+        chunk_rows: int | None = None,
+        max_waves: int | None = None,
+        max_seconds: float | None = None,
+        target_wave_seconds: float | None = None,
+        min_headroom_hours: float | None = None,
+        isolation: Isolation | None = None,
+    ) -> BackfillStatus:
+        """Reads the open chunked snapshot, wave by wave, beside the stream; call it until done.
+
+        It runs in this process, over numPartitions connections of its own.
+        """
+        settings = _limits(chunk_rows=chunk_rows, max_waves=max_waves, max_seconds=max_seconds,
+                           target_wave_seconds=target_wave_seconds,
+                           min_headroom_hours=min_headroom_hours, isolation=isolation)
+        options = _resolved(self.options)
+        if not (tables.exists(self.spark, target) and tables.exists(self.spark, facts_table)):
+            return _status({"snapshot": None, "chunks_done": 0, "chunks_total": None,
+                            "state": "no_snapshot",
+                            "reason": f"{target} or {facts_table} is not there yet"})
+        places = {"app_id": app_id, "bronze": target,
+                  "bronze_location": tables.location(self.spark, target),
+                  "facts_table": facts_table,
+                  "facts_location": tables.location(self.spark, facts_table)}
+        told, warnings = _core.backfill(options, tokens(options), places, settings)
+        warn(warnings)
+        tables.adopt_plans(self.spark, target)
+        return _status(told)
 
     def _driver(self, target: str, facts_table: str | None, place: dict[str, str],
-                bootstrap: bool) -> _core.StreamDriver:
+                bootstrap: bool, interval_days: float = 7.0) -> _core.StreamDriver:
         """The extension's driver; tables that are names exist in the catalog from here on."""
         options = _resolved(self.options)
         if facts_table is not None:
@@ -116,7 +176,7 @@ class CdcStream:
             asked = _core.StreamDriver.open(options, tokens(options), {"target": target}, False)
             tables.create(self.spark, target, asked.target_definition())
         place["target_location"] = tables.location(self.spark, target)
-        return _core.StreamDriver.open(options, tokens(options), place, bootstrap)
+        return _core.StreamDriver.open(options, tokens(options), place, bootstrap, interval_days)
 
     def _snapshot_writer(self, target: str) -> Any:
         """Reads the table on the executors and appends it in one commit; gives its rows."""
@@ -149,9 +209,8 @@ class CdcStream:
         return 0  # An empty table: nothing was committed.
 
 
-def _check_modes(on_data_loss: str, snapshot: str, snapshot_on_switch: bool,
-                 facts_table: str | None) -> None:
-    """Refuses values that nobody knows, and what is not there yet, by name."""
+def _check_modes(on_data_loss: str, snapshot: str, facts_table: str | None) -> None:
+    """Refuses values that nobody knows."""
     for name, value, known in (("on_data_loss", on_data_loss, get_args(OnDataLoss)),
                                ("snapshot", snapshot, get_args(SnapshotMode))):
         if value not in known:
@@ -160,12 +219,29 @@ def _check_modes(on_data_loss: str, snapshot: str, snapshot_on_switch: bool,
         raise ValueError('snapshot="chunked" needs facts_table: its rows hold the snapshot\'s state')
     if on_data_loss == "resnapshot" and facts_table is None:
         raise ValueError('on_data_loss="resnapshot" needs facts_table')
-    if on_data_loss == "resnapshot":
-        raise not_there_yet('on_data_loss="resnapshot"')
-    if snapshot == "chunked":
-        raise not_there_yet('snapshot="chunked"')
-    if snapshot_on_switch:
-        raise not_there_yet("snapshot_on_switch=True")
+
+
+# What a backfill's limits may be at least.
+_LEAST = {"chunk_rows": 1, "max_waves": 1, "max_seconds": 0, "target_wave_seconds": 0,
+          "min_headroom_hours": 0}
+
+
+def _limits(isolation: str | None, **limits: float | None) -> dict[str, Any]:
+    """Checked before anything is read."""
+    for name, value in limits.items():
+        if value is not None and not value >= _LEAST[name]:
+            raise ValueError(f"{name} is at least {_LEAST[name]}, not {value!r}")
+    if isolation is not None and isolation.lower() not in ("snapshot", "readcommitted"):
+        raise ValueError(f"isolation is 'snapshot' or 'readCommitted', not {isolation!r}")
+    return {**limits, "isolation": isolation}
+
+
+def _status(told: dict[str, Any]) -> BackfillStatus:
+    state = told["state"]
+    return {"snapshot": told["snapshot"], "chunks_done": told["chunks_done"],
+            "chunks_total": told["chunks_total"], "done": state == "done",
+            "paused": state in ("waiting_headroom", "waiting_metrics", "no_snapshot"),
+            "state": state, "reason": told["reason"]}
 
 
 def _resolved(options: Mapping[str, str]) -> dict[str, str]:
@@ -174,12 +250,12 @@ def _resolved(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _metrics_path(options: Mapping[str, str], sink_id: str, checkpoint: str,
-                  facts_table: str | None) -> str | None:
+                  wanted: bool) -> str | None:
     """Where planner and tasks leave what the sink folds into the facts."""
     given = find(options, "metricsPath")
     if given:
         return below(given, sink_id)
-    if given is None and facts_table is not None and not is_uri(checkpoint):
+    if given is None and wanted and not is_uri(checkpoint):
         return below(checkpoint, "_mssql_cdc_metrics")
     return None
 

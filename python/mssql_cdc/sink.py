@@ -85,6 +85,7 @@ class Sink:
             if self.counts_wanted:
                 self.driver.record(batch_id, started_at_us, duration_ms if work == "everything" else 0,
                                    counts, summary, reads)
+        self.driver.finish_batch(batch_id, summary)
         _, _, names = self.metrics.collect()
         self.metrics.remove(names)
 

@@ -211,6 +211,10 @@ class MssqlCdcSnapshotDataSource(MssqlCdcDataSource):
     def name(cls) -> str:
         return "mssql_cdc_snapshot"
 
+    def schema(self) -> str:
+        columns = super().schema()
+        return f"{columns}, `_chunk` INT" if find(self.options, "snapshotChunks") else columns
+
     def reader(self, schema: StructType) -> DataSourceReader:
         return MssqlCdcSnapshotReader(without(self.settings(), NOTES_OPTION))
 

@@ -11,6 +11,8 @@ import re
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from mssql_cdc import _core
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -65,6 +67,36 @@ def location(spark: SparkSession, reference: str) -> str:
         return plain_path(reference)
     detail = spark.sql(f"DESCRIBE DETAIL {reference}").select("location").collect()
     return plain_path(detail[0][0])
+
+
+def place_for(spark: SparkSession, reference: str) -> str:
+    """Where a table is, or where one of that name will be."""
+    if is_path(reference) or exists(spark, reference):
+        return location(spark, reference)
+    *schema, name = reference.split(".")
+    rows = spark.sql(f"DESCRIBE SCHEMA {'.'.join(schema) or spark.catalog.currentDatabase()}")
+    folder = rows.where("info_name = 'Location'").collect()[0]["info_value"]
+    return plain_path(folder).rstrip("/") + "/" + name.strip("`")
+
+
+def adopt(spark: SparkSession, reference: str, place: str) -> None:
+    """Gives a Delta table that is there its name in the catalog."""
+    if not is_path(reference):
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {reference} USING delta LOCATION {_quoted(place)}")
+
+
+def adopt_plans(spark: SparkSession, target: str) -> None:
+    """The same of the plans table beside a target that is a name."""
+    if is_path(target):
+        return
+    place, name = _core.plans_table_of(location(spark, target)), _core.plans_table_of(target)
+    if not exists(spark, name) and exists(spark, place):
+        adopt(spark, name, place)
+
+
+def columns_of(spark: SparkSession, reference: str) -> list[str]:
+    """The names of a table's columns."""
+    return spark.table(table_ref(reference)).columns
 
 
 def plain_path(path: str) -> str:

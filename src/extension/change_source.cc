@@ -24,10 +24,10 @@ ChangeSource::~ChangeSource() {
 }
 
 Result<std::unique_ptr<ChangeSource>> ChangeSource::Open(const Options& options,
-                                                         const TokenCall& token_call,
+                                                         const Access& access,
                                                          const std::string& notes) {
   TRY_ASSIGN(std::unique_ptr<SourceContext> context,
-             SourceContext::Open(options, token_call, nullptr));
+             SourceContext::Open(options, access, nullptr));
   std::unique_ptr<ChangeSource> source(new ChangeSource(std::move(context), notes));
   std::string folder = notes;
   if (folder.empty()) {

@@ -29,7 +29,7 @@ class ChangeSource {
   // Spark's checkpoint is in; empty: nothing is kept. Connects to nothing yet. Errors:
   // those of SourceContext::Open, FileFailed.
   static Result<std::unique_ptr<ChangeSource>> Open(const Options& options,
-                                                    const TokenCall& token_call,
+                                                    const Access& access,
                                                     const std::string& notes);
   ~ChangeSource();
 

@@ -13,17 +13,29 @@
 namespace mssql_cdc::extension {
 namespace {
 
-constexpr std::array kConnectionOptions = {"connectionString", "user",
-                                           "password",         "accessToken",
-                                           "tokenProvider",    "connectTimeout"};
+constexpr std::array kConnectionOptions = {
+    "backend",     "connectionString", "user",          "password",
+    "accessToken", "tokenProvider",    "connectTimeout"};
 
 class CalledTokens final : public runtime::TokenSource {
  public:
-  explicit CalledTokens(TokenCall call) : call_(std::move(call)) {}
+  explicit CalledTokens(std::function<Result<Secret>()> call)
+      : call_(std::move(call)) {}
   Result<Secret> Get(std::int64_t) override { return call_(); }
 
  private:
-  TokenCall call_;
+  std::function<Result<Secret>()> call_;
+};
+
+class CalledSessions final : public runtime::SessionSource {
+ public:
+  explicit CalledSessions(
+      std::function<Result<std::unique_ptr<sqlserver::Session>>()> call)
+      : call_(std::move(call)) {}
+  Result<std::unique_ptr<sqlserver::Session>> Open() override { return call_(); }
+
+ private:
+  std::function<Result<std::unique_ptr<sqlserver::Session>>()> call_;
 };
 
 std::optional<Secret> FindSecret(const Options& options, std::string_view name) {
@@ -42,22 +54,29 @@ std::string KeyOf(const Options& options) {
   return key;
 }
 
-Result<std::unique_ptr<Link>> MakeLink(const Options& options,
-                                       const TokenCall& token_call) {
+Result<std::unique_ptr<Link>> MakeLink(const Options& options, const Access& access) {
   auto link = std::make_unique<Link>();
+  if (access.connect) {
+    link->sessions = std::make_unique<CalledSessions>(access.connect);
+    link->pool = std::make_unique<runtime::SessionPool>(*link->sessions);
+    return link;
+  }
   Options plain;
   for (const auto& [name, value] : options) {
     const bool is_secret = EqualsIgnoringAsciiCase(name, "password") ||
                            EqualsIgnoringAsciiCase(name, "accessToken");
     if (is_secret) continue;
     // Stands for the function, so that a login given twice is told by its option.
-    const bool is_called = token_call && EqualsIgnoringAsciiCase(name, "tokenProvider");
+    const bool is_called =
+        access.token && EqualsIgnoringAsciiCase(name, "tokenProvider");
     plain[name] = is_called ? "command:true" : value;
   }
   TRY_ASSIGN(runtime::Connection connection,
              runtime::ParseConnection(plain, FindSecret(options, "password"),
                                       FindSecret(options, "accessToken"), link->clock));
-  if (token_call) connection.tokens = std::make_shared<CalledTokens>(token_call);
+  if (access.token) {
+    connection.tokens = std::make_shared<CalledTokens>(access.token);
+  }
   link->sessions = std::make_unique<runtime::ServerSessions>(
       connection.options, link->dialer, link->clock, connection.tokens);
   link->pool = std::make_unique<runtime::SessionPool>(*link->sessions);
@@ -74,14 +93,14 @@ std::optional<std::string> FindOptionText(const Options& options,
   return std::nullopt;
 }
 
-Result<Link*> LinkOf(const Options& options, const TokenCall& token_call) {
+Result<Link*> LinkOf(const Options& options, const Access& access) {
   // Never destroyed: a parent's sessions must not be closed by a child that forked.
   static auto& mutex = *new std::mutex;
   static auto& links = *new std::map<std::string, std::unique_ptr<Link>>;
   const std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<Link>& link = links[KeyOf(options)];
   if (!link) {
-    TRY_ASSIGN(link, MakeLink(options, token_call));
+    TRY_ASSIGN(link, MakeLink(options, access));
   }
   return link.get();
 }

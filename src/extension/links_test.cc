@@ -12,7 +12,7 @@ const Options kOptions = {{"connectionString", "Server=nowhere;Database=d"},
                           {"password", "Canary-1"},
                           {"captureInstance", "dbo_a"}};
 
-Link* Made(const Options& options, const TokenCall& call = {}) {
+Link* Made(const Options& options, const Access& call = {}) {
   const Result<Link*> link = LinkOf(options, call);
   return link.ok() ? link.value() : nullptr;
 }
@@ -48,7 +48,7 @@ TEST(LinkOf, IsAnotherInAProcessThatForked) {
 }
 
 TEST(LinkOf, TakesAFunctionForTheTokenAndRefusesALoginBesideIt) {
-  const TokenCall call = []() -> Result<Secret> { return Secret("token"); };
+  const Access call = {[]() -> Result<Secret> { return Secret("token"); }, {}};
   const Options with_token = {{"connectionString", "Server=nowhere;Database=d"},
                               {"tokenProvider", "package.module:function"}};
   EXPECT_NE(Made(with_token, call), nullptr);
@@ -58,6 +58,21 @@ TEST(LinkOf, TakesAFunctionForTheTokenAndRefusesALoginBesideIt) {
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().id(), ErrorId::kOptionsClash);
   EXPECT_EQ(refused.error().Fact("option"), "tokenProvider");
+}
+
+TEST(LinkOf, ConnectsByTheClientThatIsGiven) {
+  int count = 0;
+  const Access other{{}, [&count]() -> Result<std::unique_ptr<sqlserver::Session>> {
+                       ++count;
+                       return Error(ErrorId::kConnectionLost);
+                     }};
+  Options options = kOptions;
+  options["backend"] = "mssql-python";
+  Link* const link = Made(options, other);
+  ASSERT_NE(link, nullptr);
+  EXPECT_NE(link, Made(kOptions));
+  EXPECT_FALSE(link->pool->Acquire().ok());
+  EXPECT_EQ(count, 1);
 }
 
 }  // namespace

@@ -9,17 +9,25 @@ namespace mssql_cdc::extension {
 
 using columns::RecordBatch;
 
+Result<std::unique_ptr<Scan>> Scan::Open(const Options& options, const Access& access,
+                                         const std::string& capture_instance,
+                                         const std::vector<columns::Field>& declared) {
+  TRY_ASSIGN(std::unique_ptr<SourceContext> context,
+             SourceContext::Open(options, access, nullptr));
+  std::unique_ptr<Scan> scan(new Scan(std::move(context)));
+  runtime::Source& source = scan->context_->run().source;
+  source.instance.name = capture_instance;
+  source.declared = declared;
+  return scan;
+}
+
 Result<std::unique_ptr<Scan>> Scan::OfChanges(const Options& options,
-                                              const TokenCall& token_call,
+                                              const Access& access,
                                               const std::string& task) {
   TRY_ASSIGN(ChangeTask change, ChangeTask::Parse(task));
-  TRY_ASSIGN(std::unique_ptr<SourceContext> context,
-             SourceContext::Open(options, token_call, nullptr));
-  std::unique_ptr<Scan> scan(new Scan(std::move(context)));
-  runtime::RunContext& run = scan->context_->run();
-  change.plan.limits = run.Limits(1);
-  run.source.instance.name = change.plan.capture_instance;
-  run.source.declared = change.declared;
+  TRY_ASSIGN(std::unique_ptr<Scan> scan,
+             Open(options, access, change.plan.capture_instance, change.declared));
+  change.plan.limits = scan->context_->run().Limits(1);
   scan->SetSchema(change.declared.empty() ? change.plan.columns : change.declared,
                   change.plan.command_id);
   scan->changes_.plan = std::move(change.plan);
@@ -27,22 +35,19 @@ Result<std::unique_ptr<Scan>> Scan::OfChanges(const Options& options,
 }
 
 Result<std::unique_ptr<Scan>> Scan::OfSnapshot(const Options& options,
-                                               const TokenCall& token_call,
+                                               const Access& access,
                                                const std::string& task) {
   TRY_ASSIGN(SnapshotTask snapshot, SnapshotTask::Parse(task));
-  TRY_ASSIGN(std::unique_ptr<SourceContext> context,
-             SourceContext::Open(options, token_call, nullptr));
-  std::unique_ptr<Scan> scan(new Scan(std::move(context)));
-  runtime::RunContext& run = scan->context_->run();
-  snapshot.plan.limits = run.Limits(1);
-  run.source.instance.name = snapshot.plan.capture_instance;
-  run.source.declared = snapshot.declared;
+  TRY_ASSIGN(std::unique_ptr<Scan> scan,
+             Open(options, access, snapshot.plan.capture_instance, snapshot.declared));
+  snapshot.plan.limits = scan->context_->run().Limits(1);
   std::vector<columns::Field> captured = snapshot.declared;
   if (captured.empty()) {
     for (const cdc::ReadColumn& column : snapshot.plan.columns) {
       captured.push_back(column.field);
     }
   }
+  scan->has_chunk_ = snapshot.plan.chunk.has_value();
   scan->SetSchema(captured, snapshot.plan.command_id);
   scan->snapshot_ = std::move(snapshot);
   return scan;
@@ -50,10 +55,13 @@ Result<std::unique_ptr<Scan>> Scan::OfSnapshot(const Options& options,
 
 Scan::~Scan() { End(); }
 
-// The rows as the source gives them: the sink's columns are the sink's to add.
+// The rows as the source gives them: the sink's columns are the sink's to add, but for
+// the number of a chunk.
 void Scan::SetSchema(const std::vector<columns::Field>& captured, bool command_id) {
   columns::Schema schema = cdc::OutputSchema(captured, command_id);
+  const columns::Field chunk = schema.fields.back();
   schema.fields.resize(schema.fields.size() - cdc::SinkColumns().size());
+  if (has_chunk_) schema.fields.push_back(chunk);
   schema_ = std::make_shared<const columns::Schema>(std::move(schema));
 }
 
@@ -107,7 +115,9 @@ Result<std::optional<RecordBatch>> Scan::Next() {
   }
   handed_out_ = true;
   RecordBatch& rows = *batch.value();
+  const std::shared_ptr<const columns::Column> chunk = rows.columns.back();
   rows.columns.resize(schema_->fields.size());
+  if (has_chunk_) rows.columns.back() = chunk;
   rows.schema = schema_;
   return batch;
 }

@@ -24,11 +24,11 @@ class Scan final : public columns::BatchReader {
   // `task` is one of PlannedReads::tasks. Connects to nothing yet. Errors: those of
   // SourceContext::Open and of ChangeTask::Parse.
   static Result<std::unique_ptr<Scan>> OfChanges(const Options& options,
-                                                 const TokenCall& token_call,
+                                                 const Access& access,
                                                  const std::string& task);
   // `task` is one of PlannedSnapshot::tasks.
   static Result<std::unique_ptr<Scan>> OfSnapshot(const Options& options,
-                                                  const TokenCall& token_call,
+                                                  const Access& access,
                                                   const std::string& task);
   ~Scan() override;
 
@@ -45,6 +45,10 @@ class Scan final : public columns::BatchReader {
  private:
   explicit Scan(std::unique_ptr<SourceContext> context)
       : context_(std::move(context)) {}
+  // For rows of this instance in these columns.
+  static Result<std::unique_ptr<Scan>> Open(
+      const Options& options, const Access& access, const std::string& capture_instance,
+      const std::vector<columns::Field>& declared);
   void SetSchema(const std::vector<columns::Field>& captured, bool command_id);
   Status Begin();
   void End();
@@ -53,6 +57,7 @@ class Scan final : public columns::BatchReader {
   std::unique_ptr<SourceContext> context_;
   std::optional<SnapshotTask> snapshot_;  // Absent: changes are read.
   runtime::RangeRead changes_;
+  bool has_chunk_ = false;  // Rows end with their chunk's number.
   columns::SchemaPtr schema_;
   std::mutex mutex_;  // Guards `lease_` against Cancel.
   runtime::SessionPool::Lease lease_;

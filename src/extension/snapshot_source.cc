@@ -1,33 +1,16 @@
 #include "extension/snapshot_source.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <thread>
 #include <utility>
 
-#include "cdc/snapshot_plan.h"
 #include "cdc/spark_ddl.h"
-#include "runtime/ask.h"
-#include "sqlserver/statements.h"
+#include "runtime/whole_snapshot.h"
 
 namespace mssql_cdc::extension {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 using runtime::Source;
-
-Status CheckCarriedOut(const runtime::StreamConfig& config) {
-  const std::pair<const char*, bool> options[] = {
-      {"snapshotChunks", !config.snapshot_chunks.empty()},
-      {"snapshotKeys", !config.snapshot_keys.empty()}};
-  for (const auto& [name, given] : options) {
-    if (!given) continue;
-    return Error(ErrorId::kOptionInvalid)
-        .With("option", name)
-        .With("reason", "not there yet on Spark");
-  }
-  return Unit{};
-}
 
 Result<cdc::Offset> ChooseStamp(SourceContext& context, sqlserver::Session& session) {
   const Source& source = context.run().source;
@@ -39,59 +22,64 @@ Result<cdc::Offset> ChooseStamp(SourceContext& context, sqlserver::Session& sess
   return runtime::AskStart(session, source, "latest");
 }
 
-Result<std::vector<cdc::KeyRange>> PlanRanges(
-    SourceContext& context, sqlserver::Session& session,
-    const sqlserver::SourceSettings& settings) {
-  const Source& source = context.run().source;
-  const std::int64_t cpu_count =
-      std::max<std::int64_t>(1, std::thread::hardware_concurrency());
-  const std::int64_t range_count_max =
-      context.config().num_partitions.value_or(cpu_count);
-  if (range_count_max == 1 || !source.range_key) {
-    return cdc::PlanKeyRanges(std::nullopt, 1);
-  }
-  sqlserver::SourceSettings probe = settings;
-  probe.snapshot_isolation = false;
-  TRY_ASSIGN(const std::vector<runtime::ResultSet> sets,
-             runtime::Ask(session,
-                          sqlserver::AskKeyExtent(source.instance.source_schema,
-                                                  source.instance.source_table,
-                                                  *source.range_key, probe),
-                          1));
-  std::optional<cdc::KeyExtent> extent;
-  if (const std::optional<cdc::RowView> row = sets[0].FirstRow()) {
-    TRY_ASSIGN(const std::optional<std::int64_t> min, row->Integer("min_key"));
-    TRY_ASSIGN(const std::optional<std::int64_t> max, row->Integer("max_key"));
-    if (min && max) extent = cdc::KeyExtent{*min, *max};
-  }
-  return cdc::PlanKeyRanges(extent, range_count_max);
-}
-
 Result<PlannedSnapshot> PlanOver(SourceContext& context, sqlserver::Session& session) {
   TRY(context.KnowSource(session, std::nullopt));
-  const runtime::StreamConfig& config = context.config();
-  const Source& source = context.run().source;
-  const sqlserver::SourceSettings settings{
-      config.lock_timeout_ms, config.isolation_level == cdc::IsolationLevel::kSnapshot};
   PlannedSnapshot planned;
   TRY_ASSIGN(planned.stamp, ChooseStamp(context, session));
-  TRY_ASSIGN(const std::vector<cdc::KeyRange> ranges,
-             PlanRanges(context, session, settings));
-  for (const cdc::KeyRange& range : ranges) {
-    const SnapshotTask task{{config.capture_instance,
-                             source.instance.source_schema,
-                             source.instance.source_table,
-                             source.columns.columns,
-                             config.include_command_id,
-                             source.range_key.value_or(""),
-                             range,
-                             planned.stamp,
-                             settings,
-                             {}},
-                            source.declared};
-    planned.tasks.push_back(task.Json());
+  TRY_ASSIGN(std::vector<reader::SnapshotPlan> plans,
+             runtime::PlanTableReads(context.run(), session, planned.stamp,
+                                     context.config().snapshot_chunks));
+  for (reader::SnapshotPlan& plan : plans) {
+    planned.tasks.push_back(
+        SnapshotTask{std::move(plan), context.run().source.declared}.Json());
   }
   return planned;
+}
+
+// A span of keys: each bound a list of texts, null where it is open.
+OrderedJson JsonOf(const reader::KeyedSpan& keyed) {
+  OrderedJson json;
+  json["columns"] = OrderedJson::array();
+  for (const sqlserver::KeyColumn& key : keyed.keys) {
+    json["columns"].push_back({{"name", key.name},
+                               {"sql_type", key.sql_type},
+                               {"collation", key.collation},
+                               {"is_binary", key.is_binary}});
+  }
+  const auto bound = [](const std::optional<sqlserver::KeyBound>& values) {
+    if (!values) return OrderedJson();
+    OrderedJson list = OrderedJson::array();
+    for (const auto& value : *values) {
+      list.push_back(value ? OrderedJson(*value) : OrderedJson());
+    }
+    return list;
+  };
+  json["lo"] = bound(keyed.span.lo);
+  json["hi"] = bound(keyed.span.hi);
+  return json;
+}
+
+reader::KeyedSpan KeyedOf(const OrderedJson& json) {
+  reader::KeyedSpan keyed;
+  for (const OrderedJson& key : json.at("columns")) {
+    keyed.keys.push_back(
+        {key.at("name").get<std::string>(), key.at("sql_type").get<std::string>(),
+         key.at("collation").get<std::string>(), key.at("is_binary").get<bool>()});
+  }
+  const auto bound = [](const OrderedJson& list) -> std::optional<sqlserver::KeyBound> {
+    if (list.is_null()) return std::nullopt;
+    sqlserver::KeyBound values;
+    for (const OrderedJson& value : list) {
+      if (value.is_null()) {
+        values.push_back(std::nullopt);
+      } else {
+        values.push_back(value.get<std::string>());
+      }
+    }
+    return values;
+  };
+  keyed.span = {bound(json.at("lo")), bound(json.at("hi"))};
+  return keyed;
 }
 
 template <typename T>
@@ -123,6 +111,10 @@ Result<SnapshotTask> ParseTask(const OrderedJson& json) {
   plan.key = json.at("key").get<std::string>();
   plan.range = {GetNumber(json, "after"), GetNumber(json, "through")};
   TRY_ASSIGN(plan.stamp, cdc::Offset::Parse(json.at("stamp").dump()));
+  if (!json.at("keyed").is_null()) plan.keyed = KeyedOf(json.at("keyed"));
+  if (const auto chunk = GetNumber(json, "chunk")) {
+    plan.chunk = reader::ChunkMark{static_cast<std::int32_t>(*chunk), plan.stamp.lsn};
+  }
   plan.settings.lock_timeout_ms = GetNumber(json, "lock_timeout_ms");
   plan.settings.snapshot_isolation = json.at("snapshot_isolation").get<bool>();
   return task;
@@ -149,6 +141,8 @@ std::string SnapshotTask::Json() const {
   json["after"] = Maybe(plan.range.after);
   json["through"] = Maybe(plan.range.through);
   json["stamp"] = OrderedJson::parse(plan.stamp.Json());
+  json["keyed"] = plan.keyed ? JsonOf(*plan.keyed) : OrderedJson();
+  json["chunk"] = plan.chunk ? OrderedJson(plan.chunk->number) : OrderedJson();
   json["lock_timeout_ms"] = Maybe(plan.settings.lock_timeout_ms);
   json["snapshot_isolation"] = plan.settings.snapshot_isolation;
   return json.dump();
@@ -166,11 +160,9 @@ Result<SnapshotTask> SnapshotTask::Parse(std::string_view text) {
   }
 }
 
-Result<PlannedSnapshot> PlanSnapshot(const Options& options,
-                                     const TokenCall& token_call) {
+Result<PlannedSnapshot> PlanSnapshot(const Options& options, const Access& access) {
   TRY_ASSIGN(const std::unique_ptr<SourceContext> context,
-             SourceContext::Open(options, token_call, nullptr));
-  TRY(CheckCarriedOut(context->config()));
+             SourceContext::Open(options, access, nullptr));
   return context->WithRetries<PlannedSnapshot>([&]() -> Result<PlannedSnapshot> {
     TRY_ASSIGN(const runtime::SessionPool::Lease session, context->pool().Acquire());
     return PlanOver(*context, *session);

@@ -31,7 +31,6 @@ struct PlannedSnapshot {
 // The stamp is option snapshotLsn, or the newest commit before anything is read.
 // Errors: OptionInvalid for snapshotChunks and snapshotKeys, which are not there yet;
 // CaptureHasNotRun; AskSource's, the session's.
-Result<PlannedSnapshot> PlanSnapshot(const Options& options,
-                                     const TokenCall& token_call);
+Result<PlannedSnapshot> PlanSnapshot(const Options& options, const Access& access);
 
 }  // namespace mssql_cdc::extension

@@ -8,11 +8,11 @@
 namespace mssql_cdc::extension {
 namespace {
 
-Status CheckBackend(cdc::Backend backend) {
-  if (backend == cdc::Backend::kNative) return Unit{};
+Status CheckBackend(cdc::Backend backend, const Access& access) {
+  if (backend == cdc::Backend::kNative || access.connect) return Unit{};
   return Error(ErrorId::kOptionInvalid)
       .With("option", "backend")
-      .With("allowed", "native; mssql-python, arrow-odbc and fake are not there yet");
+      .With("allowed", "native, mssql-python, arrow-odbc");
 }
 
 }  // namespace
@@ -27,11 +27,11 @@ SourceContext::SourceContext(runtime::StreamConfig config, Link& link, lake::Lak
            {},         {}} {}
 
 Result<std::unique_ptr<SourceContext>> SourceContext::Open(const Options& options,
-                                                           const TokenCall& token_call,
+                                                           const Access& access,
                                                            lake::Lake* lake) {
   TRY_ASSIGN(cdc::ParsedSourceOptions parsed, cdc::ParseSourceOptions(options));
-  TRY(CheckBackend(parsed.options.backend));
-  TRY_ASSIGN(Link* const link, LinkOf(options, token_call));
+  TRY(CheckBackend(parsed.options.backend, access));
+  TRY_ASSIGN(Link* const link, LinkOf(options, access));
   runtime::StreamConfig config;
   static_cast<cdc::SourceOptions&>(config) = std::move(parsed.options);
   std::unique_ptr<SourceContext> context(

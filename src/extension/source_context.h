@@ -42,12 +42,13 @@ class SourceContext {
   // nobody knows. Errors: those of cdc::ParseSourceOptions and of LinkOf; OptionInvalid
   // for a backend that is not there.
   static Result<std::unique_ptr<SourceContext>> Open(const Options& options,
-                                                     const TokenCall& token_call,
+                                                     const Access& access,
                                                      lake::Lake* lake);
 
   runtime::StreamConfig& config() { return config_; }
   runtime::RunContext& run() { return run_; }
   runtime::SessionPool& pool() { return *link_.pool; }
+  runtime::SessionSource& sessions() { return *link_.sessions; }
   Clock& clock() { return link_.clock; }
   Warnings& warnings() { return warnings_; }
   // Ends what is being read.
@@ -57,6 +58,8 @@ class SourceContext {
   Status KnowSource(sqlserver::Session& session,
                     const std::optional<cdc::SourceMemory>& memory);
   bool knows_source() const { return knows_source_; }
+  // The next KnowSource asks again.
+  void ForgetSource() { knows_source_ = false; }
 
   // Runs `step`, and again after an error that may pass: at once, since a kept session
   // may have died unnoticed, then after a pause. Nothing is taken over from a failed

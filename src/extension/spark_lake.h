@@ -1,5 +1,5 @@
 // The lake of a stream on Spark: what the driver asks and records goes through another
-// lake, and a whole snapshot is written by Spark, on its executors.
+// lake, and a whole snapshot or a seed is written by Spark, on its executors.
 
 #pragma once
 
@@ -15,19 +15,18 @@ namespace mssql_cdc::extension {
 
 class SparkLake final : public lake::Lake {
  public:
-  // Reads the table and appends it to the target in one commit with this user metadata.
-  // Gives the count of rows.
+  // Appends what the driver is about to append (the table's rows, or a copy of them) to
+  // the target in one commit with this user metadata. Gives the count of rows.
   using WriteSnapshot = std::function<Result<std::int64_t>(const std::string&)>;
 
   // Borrows `tables`.
-  SparkLake(lake::Lake& tables, std::string target, std::string facts)
-      : tables_(tables), target_(std::move(target)), facts_(std::move(facts)) {}
+  SparkLake(lake::Lake& tables, std::string target)
+      : tables_(tables), target_(std::move(target)) {}
 
   void SetWriteSnapshot(WriteSnapshot write) { write_snapshot_ = std::move(write); }
-  // A snapshot is taken although the target has one.
-  void SetForgetsSnapshots(bool forgets) { forgets_snapshots_ = forgets; }
-  // What would be recorded in the facts is left out.
-  void SetSparesFacts(bool spares) { spares_facts_ = spares; }
+  // A table that only Spark can read, by the name of kCopy.
+  void SetCopy(columns::Schema schema) { copy_ = std::move(schema); }
+  static constexpr const char* kCopy = "the DataFrame";
 
   Result<std::optional<lake::TableState>> State(const std::string& location) override;
   Result<std::optional<std::int64_t>> LastTxn(const std::string& location,
@@ -41,8 +40,8 @@ class SparkLake final : public lake::Lake {
                const std::map<std::string, std::string>& properties) override {
     return tables_.Alter(location, add, properties);
   }
-  // An append without a txn to the target is a whole snapshot; its sources, which
-  // connect only when they are read, are dropped unread.
+  // An append without a txn to the target is Spark's; its sources, which connect only
+  // when they are read, are dropped unread.
   Result<lake::AppendResult> Append(
       const std::string& location,
       std::vector<std::unique_ptr<columns::BatchReader>> sources,
@@ -51,10 +50,9 @@ class SparkLake final : public lake::Lake {
                                                 std::int64_t since_version) override {
     return tables_.History(location, since_version);
   }
+  // Of the copy, no rows.
   Result<std::unique_ptr<columns::BatchReader>> Read(
-      const std::string& location, const lake::ReadSpec& spec) override {
-    return tables_.Read(location, spec);
-  }
+      const std::string& location, const lake::ReadSpec& spec) override;
   Result<std::int64_t> RowCount(const std::string& location) override {
     return tables_.RowCount(location);
   }
@@ -67,12 +65,12 @@ class SparkLake final : public lake::Lake {
   }
 
  private:
+  bool IsCopy(const std::string& location) const { return copy_ && location == kCopy; }
+
   lake::Lake& tables_;
   std::string target_;
-  std::string facts_;
   WriteSnapshot write_snapshot_;
-  bool forgets_snapshots_ = false;
-  bool spares_facts_ = false;
+  std::optional<columns::Schema> copy_;
 };
 
 }  // namespace mssql_cdc::extension

@@ -27,7 +27,7 @@ std::vector<std::unique_ptr<columns::BatchReader>> Unread() {
 
 TEST(SparkLake, LetsSparkWriteAWholeSnapshot) {
   lake::MemoryLake tables;
-  SparkLake lake(tables, "bronze", "facts");
+  SparkLake lake(tables, "bronze");
   std::string told;
   std::int64_t row_count = 12;
   lake.SetWriteSnapshot([&](const std::string& metadata) -> Result<std::int64_t> {
@@ -48,7 +48,7 @@ TEST(SparkLake, LetsSparkWriteAWholeSnapshot) {
 
 TEST(SparkLake, GivesOnWhatSparkSays) {
   lake::MemoryLake tables;
-  SparkLake lake(tables, "bronze", "facts");
+  SparkLake lake(tables, "bronze");
   lake.SetWriteSnapshot([](const std::string&) -> Result<std::int64_t> {
     return Error(ErrorId::kLakeFailed);
   });
@@ -57,23 +57,35 @@ TEST(SparkLake, GivesOnWhatSparkSays) {
   EXPECT_EQ(written.error().id(), ErrorId::kLakeFailed);
 }
 
-TEST(SparkLake, HidesATargetWhoseSnapshotIsTakenAnew) {
+TEST(SparkLake, LeavesBatchesAndOtherTablesToTheOtherLake) {
   lake::MemoryLake tables;
-  ASSERT_TRUE(tables.Create("bronze", {}).ok());
-  SparkLake lake(tables, "bronze", "facts");
-  EXPECT_TRUE(lake.State("bronze").value().has_value());
-  lake.SetForgetsSnapshots(true);
-  EXPECT_FALSE(lake.State("bronze").value().has_value());
+  SparkLake lake(tables, "bronze");
+  lake.SetWriteSnapshot([](const std::string&) -> Result<std::int64_t> {
+    ADD_FAILURE() << "Spark was asked";
+    return std::int64_t{0};
+  });
+  lake::AppendSpec batch;
+  batch.txn = lake::Txn{"orders-v1", 0};
+  EXPECT_FALSE(lake.Append("bronze", {}, batch).ok());  // There is no such table.
+  EXPECT_FALSE(lake.Append("facts", {}, {}).ok());
 }
 
-TEST(SparkLake, LeavesOutFactsOnlyWhenTold) {
+TEST(SparkLake, KnowsACopyByItsColumns) {
   lake::MemoryLake tables;
-  SparkLake lake(tables, "bronze", "facts");
-  lake.SetSparesFacts(true);
-  EXPECT_EQ(lake.Append("facts", Unread(), {}).value().outcome,
-            lake::AppendOutcome::kAlreadyThere);
-  lake.SetSparesFacts(false);
-  EXPECT_FALSE(lake.Append("facts", {}, {}).ok());  // There is no such table.
+  SparkLake lake(tables, "bronze");
+  EXPECT_FALSE(lake.State(SparkLake::kCopy).value().has_value());
+  lake.SetCopy({{{"id", columns::Type{columns::Kind::kInt32}},
+                 {"note", columns::Type{columns::Kind::kUtf8}}}});
+  const auto state = lake.State(SparkLake::kCopy);
+  ASSERT_TRUE(state.ok() && state.value().has_value());
+  EXPECT_EQ(state.value()->schema.fields.size(), 2U);
+  lake::ReadSpec spec;
+  spec.columns = {"note"};
+  auto rows = lake.Read(SparkLake::kCopy, spec);
+  ASSERT_TRUE(rows.ok());
+  ASSERT_EQ(rows.value()->schema()->fields.size(), 1U);
+  EXPECT_EQ(rows.value()->schema()->fields[0].name, "note");
+  EXPECT_FALSE(rows.value()->Next().value().has_value());
 }
 
 }  // namespace

@@ -1,15 +1,18 @@
 #include "extension/stream_driver.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "cdc/read_plan.h"
+#include "pipeline/bootstrap.h"
+#include "pipeline/snapshot_events.h"
 #include "pipeline/source_events.h"
 #include "pipeline/tables.h"
 #include "runtime/batch_writer.h"
 #include "runtime/bootstrap.h"
-#include "runtime/checkpoint_notes.h"
-#include "runtime/ensure_table.h"
+#include "runtime/prepare_tables.h"
+#include "runtime/read_sums.h"
+#include "runtime/recovery.h"
+#include "runtime/snapshot_tables.h"
 
 namespace mssql_cdc::extension {
 
@@ -17,15 +20,11 @@ using runtime::CheckpointState;
 using runtime::SessionPool;
 
 StreamDriver::StreamDriver(const StreamPlace& place)
-    : lake_(tables_, place.target_location, place.facts_location) {}
+    : lake_(tables_, place.target_location) {}
 
-Result<std::unique_ptr<StreamDriver>> StreamDriver::Open(const Options& options,
-                                                         const TokenCall& token_call,
-                                                         const StreamPlace& place) {
-  std::unique_ptr<StreamDriver> driver(new StreamDriver(place));
-  TRY_ASSIGN(driver->context_,
-             SourceContext::Open(options, token_call, &driver->lake_));
-  runtime::StreamConfig& config = driver->context_->config();
+namespace {
+
+void Place(const StreamPlace& place, runtime::StreamConfig& config) {
   config.target = place.target;
   config.target_location = place.target_location;
   config.app_id = place.app_id;
@@ -33,12 +32,23 @@ Result<std::unique_ptr<StreamDriver>> StreamDriver::Open(const Options& options,
   if (!place.facts_table.empty()) config.facts_table = place.facts_table;
   config.facts_location = place.facts_location;
   config.bootstrap = place.bootstrap;
+  config.on_data_loss = place.on_data_loss;
+  config.resnapshot_interval_days = place.resnapshot_interval_days;
+  config.snapshot_on_switch = place.snapshot_on_switch;
+  config.snapshot = place.snapshot;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StreamDriver>> StreamDriver::Open(const Options& options,
+                                                         const Access& access,
+                                                         const StreamPlace& place) {
+  std::unique_ptr<StreamDriver> driver(new StreamDriver(place));
+  TRY_ASSIGN(driver->context_, SourceContext::Open(options, access, &driver->lake_));
+  runtime::StreamConfig& config = driver->context_->config();
+  Place(place, config);
   driver->context_->run().sink_id = place.app_id;
-  if (config.bootstrap && config.starting_lsn_given) {
-    return Error(ErrorId::kOptionsClash)
-        .With("options", "bootstrap, startingLsn")
-        .With("reason", "a bootstrap starts at its snapshot");
-  }
+  TRY(runtime::CheckSnapshots(config));
   if (!config.checkpoint.empty()) TRY(runtime::CheckLocations(config));
   return driver;
 }
@@ -49,7 +59,7 @@ Result<std::unique_ptr<StreamDriver>> StreamDriver::OpenSink(const StreamPlace& 
                            {"connectionString", "Server=localhost;Database=none"},
                            {"user", "none"},
                            {"password", "none"}};
-  return Open(nowhere, TokenCall(), place);
+  return Open(nowhere, Access(), place);
 }
 
 Result<pipeline::TableDefinition> StreamDriver::TargetDefinition() {
@@ -68,6 +78,30 @@ Result<PreparedStream> StreamDriver::Prepare(
   return context_->WithRetries<PreparedStream>([this] { return PrepareOnce(); });
 }
 
+Status StreamDriver::PrepareSource(const runtime::CheckpointNotes& notes,
+                                   bool has_notes) {
+  std::optional<cdc::SourceMemory> memory;
+  if (has_notes) {
+    TRY_ASSIGN(memory, notes.ReadMemory());
+  }
+  TRY_ASSIGN(const SessionPool::Lease session, context_->pool().Acquire());
+  return context_->KnowSource(*session, memory);
+}
+
+Status StreamDriver::Recover(runtime::Checkpoint* checkpoint) {
+  const runtime::StreamConfig& config = context_->config();
+  if (config.on_data_loss != runtime::OnDataLoss::kResnapshot) return Unit{};
+  if (checkpoint == nullptr) {
+    return Error(ErrorId::kOptionsClash)
+        .With("options", "on_data_loss, checkpoint")
+        .With("reason",
+              "a new snapshot needs a checkpoint in a folder of this machine");
+  }
+  TRY_ASSIGN(const SessionPool::Lease session, context_->pool().Acquire());
+  TRY(runtime::RecoverFromLoss(context_->run(), *session, *checkpoint));
+  return Unit{};
+}
+
 Result<PreparedStream> StreamDriver::PrepareOnce() {
   const runtime::StreamConfig& config = context_->config();
   std::optional<runtime::Checkpoint> checkpoint;
@@ -78,42 +112,31 @@ Result<PreparedStream> StreamDriver::PrepareOnce() {
     TRY_ASSIGN(checkpoint, runtime::Checkpoint::Open(config.checkpoint));
     state = checkpoint->state();
   }
-  PreparedStream prepared;
-  prepared.directory = state.directory;
-  prepared.sink_id = config.app_id;
-  if (state.generation != 0)
-    prepared.sink_id += ".g" + std::to_string(state.generation);
-  context_->run().sink_id = prepared.sink_id;
-
-  std::optional<cdc::SourceMemory> memory;
-  const runtime::CheckpointNotes notes(state.directory);
-  if (checkpoint) {
-    TRY_ASSIGN(memory, notes.ReadMemory());
-  }
-  {
-    TRY_ASSIGN(const SessionPool::Lease session, context_->pool().Acquire());
-    TRY(context_->KnowSource(*session, memory));
-  }
+  runtime::RunContext& run = context_->run();
+  run.sink_id = pipeline::SinkIdOf(config.app_id, state.generation);
+  TRY(PrepareSource(runtime::CheckpointNotes(state.directory), checkpoint.has_value()));
   TRY(CheckTargetIsThere(state));
-  TRY(EnsureTables());
-  if (checkpoint && !memory) {
-    TRY(notes.WriteMemory(context_->run().source.memory()));
+  TRY(runtime::PrepareTables(run));
+  TRY(runtime::CheckSnapshotMode(run));
+  TRY(Recover(checkpoint ? &*checkpoint : nullptr));
+  if (checkpoint) {
+    state = checkpoint->state();
+    run.sink_id = pipeline::SinkIdOf(config.app_id, state.generation);
+    // Before the first row is in the target: it is this table's from then on.
+    const runtime::CheckpointNotes notes(state.directory);
+    TRY_ASSIGN(const std::optional<cdc::SourceMemory> memory, notes.ReadMemory());
+    if (!memory) TRY(notes.WriteMemory(run.source.memory()));
   }
+  PreparedStream prepared;
   TRY_ASSIGN(prepared.initial, DecideStart(state));
   if (checkpoint && prepared.initial && !state.position()) {
     TRY(checkpoint->SetInitial(*prepared.initial));
   }
+  generation_ = state.generation;
+  directory_ = state.directory;
+  prepared.directory = state.directory;
+  prepared.sink_id = run.sink_id;
   return prepared;
-}
-
-Status StreamDriver::EnsureTables() {
-  const runtime::StreamConfig& config = context_->config();
-  TRY(runtime::EnsureTable(lake_, config.target_location, pipeline::TableKind::kBronze,
-                           pipeline::BronzeTable(context_->run().source.target_fields(),
-                                                 config.include_command_id)));
-  if (!config.facts_table) return Unit{};
-  return runtime::EnsureTable(lake_, config.facts_location, pipeline::TableKind::kFacts,
-                              pipeline::FactsTable());
 }
 
 // A target that went away would be made anew and go on without its past, unseen.
@@ -150,20 +173,29 @@ Result<std::optional<cdc::Offset>> StreamDriver::DecideStart(
   return initial;
 }
 
-Result<cdc::Offset> StreamDriver::Snapshot(
+std::unique_ptr<runtime::SnapshotCall> StreamDriver::MakeCall() {
+  return runtime::SnapshotCall::Make(context_->config(),
+                                     {.sessions = &context_->sessions(),
+                                      .lake = &lake_,
+                                      .clock = &context_->clock(),
+                                      .observer = &context_->warnings()});
+}
+
+Result<runtime::SnapshotSummary> StreamDriver::Snapshot(
     const SparkLake::WriteSnapshot& write_snapshot, bool again) {
   lake_.SetWriteSnapshot(write_snapshot);
-  lake_.SetSparesFacts(true);
-  return context_->WithRetries<cdc::Offset>([&]() -> Result<cdc::Offset> {
-    {
-      TRY_ASSIGN(const SessionPool::Lease session, context_->pool().Acquire());
-      TRY(context_->KnowSource(*session, std::nullopt));
-    }
-    lake_.SetForgetsSnapshots(false);
-    TRY(EnsureTables());
-    lake_.SetForgetsSnapshots(again);
-    return runtime::Bootstrap(context_->run());
-  });
+  return context_->WithRetries<runtime::SnapshotSummary>(
+      [&] { return MakeCall()->Take(again); });
+}
+
+Result<runtime::SnapshotSummary> StreamDriver::Seed(
+    const SparkLake::WriteSnapshot& write_copy, columns::Schema copy,
+    runtime::SeedOptions options) {
+  lake_.SetWriteSnapshot(write_copy);
+  lake_.SetCopy(std::move(copy));
+  options.copy_location = SparkLake::kCopy;
+  return context_->WithRetries<runtime::SnapshotSummary>(
+      [&] { return MakeCall()->Seed(options); });
 }
 
 Result<pipeline::SinkWork> StreamDriver::Look(
@@ -224,15 +256,7 @@ std::optional<pipeline::ReadMetrics> MetricsOf(
   metrics.end = record.summary->end;
   metrics.rtt_ms = record.summary->rtt_ms;
   for (const ReadReport& read : record.reads) {
-    metrics.read_seconds += static_cast<double>(read.counts.read_ns) / 1e9;
-    metrics.size_bytes += read.counts.size_bytes;
-    if (!read.after) continue;
-    metrics.retention_watermark_us =
-        std::max(metrics.retention_watermark_us, read.after->instance_min_commit_us);
-    if (read.after->newest) {
-      metrics.source_max_commit_us =
-          std::max(metrics.source_max_commit_us, read.after->newest->commit_us);
-    }
+    runtime::AddMetrics(read.counts, read.after, metrics);
   }
   return metrics;
 }
@@ -241,20 +265,7 @@ std::optional<pipeline::ReadMetrics> MetricsOf(
 
 pipeline::BatchCounts SumCounts(const std::vector<ReadReport>& reads) {
   pipeline::BatchCounts sum;
-  for (const ReadReport& read : reads) {
-    const reader::ChangeCounts& counts = read.counts;
-    sum.rows += counts.row_count;
-    sum.deletes += counts.deletes;
-    sum.inserts += counts.inserts;
-    sum.updates += counts.updates;
-    if (counts.row_count == 0) continue;
-    if (!sum.min_lsn) sum.min_lsn = counts.min_lsn;
-    sum.max_lsn = counts.max_lsn;
-    sum.min_commit_us = sum.min_commit_us
-                            ? std::min(sum.min_commit_us, counts.min_commit_us)
-                            : counts.min_commit_us;
-    sum.max_commit_us = std::max(sum.max_commit_us, counts.max_commit_us);
-  }
+  for (const ReadReport& read : reads) runtime::AddCounts(read.counts, sum);
   return sum;
 }
 
@@ -293,15 +304,25 @@ Status StreamDriver::Record(const BatchRecord& record) {
   for (const cdc::SourceEvent& event : note.events) {
     rows.push_back(pipeline::EventFacts(run, event));
   }
-  std::vector<columns::RecordBatch> batches;
-  batches.push_back(pipeline::FactsBatch(rows));
-  const columns::SchemaPtr schema = batches[0].schema;
-  std::vector<std::unique_ptr<columns::BatchReader>> sources;
-  sources.push_back(columns::ReadBatches(schema, std::move(batches)));
-  lake::AppendSpec spec;
-  spec.txn = lake::Txn{sink_id() + "#facts", record.batch_id};
-  TRY(lake_.Append(config.facts_location, std::move(sources), spec));
-  return Unit{};
+  return runtime::AppendFacts(context_->run(), rows,
+                              lake::Txn{sink_id() + "#facts", record.batch_id});
+}
+
+Status StreamDriver::FinishBatch(std::int64_t batch_id, const BatchSummary& summary) {
+  if (!context_->config().snapshot_on_switch) return Unit{};
+  std::optional<cdc::Offset> at;
+  for (const cdc::SourceEvent& event : summary.note.events) {
+    if (event.kind != cdc::SourceEvent::Kind::kInstanceSwitched) continue;
+    at = pipeline::NewerStamp(at, event.at);
+  }
+  if (!at) return Unit{};
+  // The planner, in a process of its own, knows the newer instance; this one may not.
+  context_->ForgetSource();
+  TRY(PrepareSource(runtime::CheckpointNotes(directory_), !directory_.empty()));
+  TRY(runtime::PrepareTables(context_->run()));
+  TRY_ASSIGN(const SessionPool::Lease session, context_->pool().Acquire());
+  return runtime::SnapshotAfterSwitch(context_->run(), *session, generation_, batch_id,
+                                      *at);
 }
 
 }  // namespace mssql_cdc::extension

@@ -19,6 +19,8 @@
 #include "pipeline/sink.h"
 #include "pipeline/tables.h"
 #include "runtime/checkpoint.h"
+#include "runtime/checkpoint_notes.h"
+#include "runtime/snapshot_calls.h"
 
 namespace mssql_cdc::extension {
 
@@ -31,6 +33,10 @@ struct StreamPlace {
   std::string facts_table;  // Empty: none.
   std::string facts_location;
   bool bootstrap = false;
+  runtime::OnDataLoss on_data_loss = runtime::OnDataLoss::kFail;
+  double resnapshot_interval_days = 7;
+  bool snapshot_on_switch = false;
+  pipeline::SnapshotMode snapshot = pipeline::SnapshotMode::kFull;
 };
 
 struct PreparedStream {
@@ -44,7 +50,7 @@ class StreamDriver {
  public:
   // Connects to nothing yet. Errors: those of SourceContext::Open; OptionsClash.
   static Result<std::unique_ptr<StreamDriver>> Open(const Options& options,
-                                                    const TokenCall& token_call,
+                                                    const Access& access,
                                                     const StreamPlace& place);
 
   // Without a source: a sink that somebody else's query feeds. Snapshots and Prepare
@@ -55,12 +61,19 @@ class StreamDriver {
   // name, type and comment, the description and the properties.
   Result<pipeline::TableDefinition> TargetDefinition();
 
-  // Makes the tables ready and decides where the stream begins; a bootstrap is complete
-  // when this returns. Errors: those of Stream::Run before its first batch.
+  // Makes the tables ready and decides where the stream begins; a bootstrap, or a
+  // snapshot after a loss, is complete (or, in chunks, open) when this returns. Errors:
+  // those of Stream::Run before its first batch.
   Result<PreparedStream> Prepare(const SparkLake::WriteSnapshot& write_snapshot);
   // The whole table in the target, found there or, with `again` in any case, taken now.
-  Result<cdc::Offset> Snapshot(const SparkLake::WriteSnapshot& write_snapshot,
-                               bool again);
+  // Errors: those of SnapshotCall::Take.
+  Result<runtime::SnapshotSummary> Snapshot(
+      const SparkLake::WriteSnapshot& write_snapshot, bool again);
+  // A copy of the table, with these columns, in a snapshot's place. Errors: those of
+  // SnapshotCall::Seed.
+  Result<runtime::SnapshotSummary> Seed(const SparkLake::WriteSnapshot& write_copy,
+                                        columns::Schema copy,
+                                        runtime::SeedOptions options);
 
   // What is left to do for a batch. `summary` is absent where the planner's did not
   // come through. Errors: CheckpointRewound, OptionsClash; the lake's.
@@ -82,17 +95,21 @@ class StreamDriver {
     std::vector<ReadReport> reads;  // Those that came through.
   };
   Status Record(const BatchRecord& record);
+  // What follows a batch that is in the tables, before Spark's checkpoint has it: with
+  // snapshot_on_switch, a snapshot after the first one that read a newer capture
+  // instance. Errors: those of SnapshotAfterSwitch.
+  Status FinishBatch(std::int64_t batch_id, const BatchSummary& summary);
 
   const std::string& sink_id() { return context_->run().sink_id; }
-  // For a sink that was made without Prepare.
-  void SetSinkId(std::string sink_id) { context_->run().sink_id = std::move(sink_id); }
   std::vector<std::string> TakeWarnings() { return context_->warnings().Take(); }
   void Stop() { context_->Stop(); }
 
  private:
   StreamDriver(const StreamPlace& place);
   Result<PreparedStream> PrepareOnce();
-  Status EnsureTables();
+  Status PrepareSource(const runtime::CheckpointNotes& notes, bool has_notes);
+  Status Recover(runtime::Checkpoint* checkpoint);
+  std::unique_ptr<runtime::SnapshotCall> MakeCall();
   Status CheckTargetIsThere(const runtime::CheckpointState& state);
   Result<std::optional<cdc::Offset>> DecideStart(const runtime::CheckpointState& state);
   Status AddLosses(const BatchRecord& record, pipeline::BatchNote& note);
@@ -100,6 +117,9 @@ class StreamDriver {
   lake::DeltaLake tables_;
   SparkLake lake_;
   std::unique_ptr<SourceContext> context_;
+  // Of the prepared stream.
+  std::int64_t generation_ = 0;
+  std::string directory_;
 };
 
 // Of all reads together. Requires them in the order of their windows.

@@ -294,17 +294,17 @@ class Run {
     for (const pipeline::Finding& finding : outcome_.findings) {
       ++outcome_.failures[finding.failure_type];
     }
+    const pipeline::ReportRun run{outcome_.run_id,       run_at_us_,
+                                  silver_.target,        outcome_.silver_version,
+                                  outcome_.silver_lsn,   outcome_.source_lsn,
+                                  row_source_lsn_.Text()};
+    outcome_.report =
+        pipeline::ReportBatch(run, outcome_.buckets, chunks, key_findings_);
     if (options_.report_location.empty()) return Unit{};
     TRY(EnsureTable(parts_.lake, options_.report_location, pipeline::TableKind::kReport,
                     pipeline::ReportTable()));
-    pipeline::ReportRun run{outcome_.run_id,       run_at_us_,
-                            silver_.target,        outcome_.silver_version,
-                            outcome_.silver_lsn,   outcome_.source_lsn,
-                            row_source_lsn_.Text()};
-    std::vector<columns::RecordBatch> batches;
-    batches.push_back(
-        pipeline::ReportBatch(run, outcome_.buckets, chunks, key_findings_));
-    if (batches[0].row_count == 0) return Unit{};
+    if (outcome_.report.row_count == 0) return Unit{};
+    std::vector<columns::RecordBatch> batches = {outcome_.report};
     std::vector<std::unique_ptr<columns::BatchReader>> sources;
     const columns::SchemaPtr schema = batches[0].schema;
     sources.push_back(columns::ReadBatches(schema, std::move(batches)));

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/dice.h"
 #include "base/error.h"
+#include "columns/batch.h"
 #include "lake/lake.h"
 #include "pipeline/reconcile.h"
 #include "runtime/session_pool.h"
@@ -56,6 +57,7 @@ struct ReconcileOutcome {
   std::map<std::string, std::int64_t> failures;
   std::vector<std::string> left_out;  // Columns that were not compared.
   std::int64_t elapsed_ms = 0;
+  columns::RecordBatch report;  // The rows of a report table.
 
   // What is in flight is no difference.
   bool is_equal() const {

@@ -181,29 +181,6 @@ Status CheckCarriedOut(const StreamConfig& config, OptionUse use) {
   return Unit{};
 }
 
-Status CheckSnapshots(const StreamConfig& config) {
-  if (config.bootstrap && config.starting_lsn_given) {
-    return Error(ErrorId::kOptionsClash)
-        .With("options", "bootstrap, startingLsn")
-        .With("reason", "a bootstrap starts at its snapshot");
-  }
-  const bool resnapshots = config.on_data_loss == OnDataLoss::kResnapshot;
-  const bool has_facts = config.facts_table && !config.facts_table->empty();
-  if (!has_facts &&
-      (resnapshots || config.snapshot == pipeline::SnapshotMode::kChunked)) {
-    return Error(ErrorId::kOptionMissing)
-        .With("option", "facts_table")
-        .With("needed_by",
-              resnapshots ? "on_data_loss = resnapshot" : "snapshot = chunked");
-  }
-  if (resnapshots && !config.fail_on_data_loss) {
-    return Error(ErrorId::kOptionsClash)
-        .With("options", "on_data_loss, failOnDataLoss")
-        .With("reason", "a gap that is skipped is never seen again");
-  }
-  return Unit{};
-}
-
 Status LocateSilver(const Catalog& catalog, StreamConfig& config) {
   if (config.control_table && config.control_table->empty()) {
     config.control_table.reset();
@@ -253,6 +230,29 @@ std::string Normal(const std::string& given) {
 }
 
 }  // namespace
+
+Status CheckSnapshots(const StreamConfig& config) {
+  if (config.bootstrap && config.starting_lsn_given) {
+    return Error(ErrorId::kOptionsClash)
+        .With("options", "bootstrap, startingLsn")
+        .With("reason", "a bootstrap starts at its snapshot");
+  }
+  const bool resnapshots = config.on_data_loss == OnDataLoss::kResnapshot;
+  const bool has_facts = config.facts_table && !config.facts_table->empty();
+  if (!has_facts &&
+      (resnapshots || config.snapshot == pipeline::SnapshotMode::kChunked)) {
+    return Error(ErrorId::kOptionMissing)
+        .With("option", "facts_table")
+        .With("needed_by",
+              resnapshots ? "on_data_loss = resnapshot" : "snapshot = chunked");
+  }
+  if (resnapshots && !config.fail_on_data_loss) {
+    return Error(ErrorId::kOptionsClash)
+        .With("options", "on_data_loss, failOnDataLoss")
+        .With("reason", "a gap that is skipped is never seen again");
+  }
+  return Unit{};
+}
 
 Status CheckLocations(const StreamConfig& config) {
   struct Place {

@@ -105,6 +105,10 @@ Result<ParsedOptions> ParseStreamOptions(
     const std::map<std::string, std::string>& options, const Catalog& catalog,
     OptionUse use = OptionUse::kStream);
 
+// Whether what is told of snapshots goes together. Errors: OptionsClash; OptionMissing
+// (facts_table).
+Status CheckSnapshots(const StreamConfig& config);
+
 // Whether two locations of one stream may be what they are: a table's folder must not
 // hold the checkpoint or another table, nor lie in one of them, but for a checkpoint
 // below a folder that Delta leaves alone (its name begins with _). Locations are

@@ -133,9 +133,8 @@ Result<cdc::Offset> StampOf(RunContext& context, sqlserver::Session& session,
   return AskStamp(context, session);
 }
 
-reader::SnapshotPlan PlanRead(const RunContext& context,
-                              const pipeline::SnapshotRun& run, const TableRanges& cut,
-                              const TableRange& range,
+reader::SnapshotPlan PlanRead(const RunContext& context, const cdc::Offset& stamp,
+                              const TableRanges& cut, const TableRange& range,
                               const sqlserver::SourceSettings& settings) {
   reader::SnapshotPlan plan;
   plan.capture_instance = context.config.capture_instance;
@@ -147,10 +146,9 @@ reader::SnapshotPlan PlanRead(const RunContext& context,
   plan.range = range.range;
   plan.keyed = range.keyed;
   if (range.chunk) {
-    plan.chunk =
-        reader::ChunkMark{static_cast<std::int32_t>(*range.chunk), run.stamp.lsn};
+    plan.chunk = reader::ChunkMark{static_cast<std::int32_t>(*range.chunk), stamp.lsn};
   }
-  plan.stamp = run.stamp;
+  plan.stamp = stamp;
   plan.settings = settings;
   plan.limits = context.Limits(static_cast<std::int64_t>(cut.ranges.size()));
   return plan;
@@ -158,38 +156,52 @@ reader::SnapshotPlan PlanRead(const RunContext& context,
 
 }  // namespace
 
+Result<std::vector<reader::SnapshotPlan>> PlanTableReads(RunContext& context,
+                                                         sqlserver::Session& session,
+                                                         const cdc::Offset& stamp,
+                                                         const std::string& chunks) {
+  const StreamConfig& config = context.config;
+  const sqlserver::SourceSettings settings{
+      config.lock_timeout_ms, config.isolation_level == IsolationLevel::kSnapshot};
+  TableRanges cut;
+  if (chunks.empty()) {
+    TRY_ASSIGN(cut, PlanRanges(context, session, settings));
+  } else {
+    TRY_ASSIGN(cut, RangesByHand(context, session, chunks));
+  }
+  std::vector<reader::SnapshotPlan> plans;
+  for (const TableRange& range : cut.ranges) {
+    plans.push_back(PlanRead(context, stamp, cut, range, settings));
+  }
+  return plans;
+}
+
 Result<pipeline::SnapshotRun> TakeWholeSnapshot(RunContext& context,
                                                 WholeRequest request) {
   const StreamConfig& config = context.config;
   pipeline::SnapshotRun run = std::move(request.run);
   run.target = config.target;
-  const sqlserver::SourceSettings settings{
-      config.lock_timeout_ms, config.isolation_level == IsolationLevel::kSnapshot};
-  TableRanges cut;
+  std::vector<reader::SnapshotPlan> plans;
   {
     TRY_ASSIGN(const SessionPool::Lease session, context.pool.Acquire());
     TRY_ASSIGN(run.stamp, StampOf(context, *session, request.stamp));
-    if (request.chunks.empty()) {
-      TRY_ASSIGN(cut, PlanRanges(context, *session, settings));
-    } else {
-      TRY_ASSIGN(cut, RangesByHand(context, *session, request.chunks));
-    }
+    TRY_ASSIGN(plans, PlanTableReads(context, *session, run.stamp, request.chunks));
   }
   run.written_at_us = context.clock.NowUtcUs();
   if (request.writes_open_row) {
     TRY(AppendFacts(context, {pipeline::SnapshotOpenFacts(run)}, std::nullopt));
   }
 
-  const auto range_count = static_cast<std::int64_t>(cut.ranges.size());
+  const auto range_count = static_cast<std::int64_t>(plans.size());
   context.observer.OnSnapshotStart(range_count);
   ProgressSum progress(context.observer, context.clock, range_count);
   run.started_at_us = context.clock.NowUtcUs();
   const std::int64_t begin_ns = context.clock.MonotonicNs();
   std::vector<std::unique_ptr<columns::BatchReader>> sources;
-  for (const TableRange& range : cut.ranges) {
+  for (reader::SnapshotPlan& plan : plans) {
     sources.push_back(context.AsWritten(std::make_unique<reader::SnapshotReader>(
-        PlanRead(context, run, cut, range, settings), LendFrom(context.pool),
-        context.stop, [&progress](std::int64_t rows, std::int64_t bytes) {
+        std::move(plan), LendFrom(context.pool), context.stop,
+        [&progress](std::int64_t rows, std::int64_t bytes) {
           progress.Add(rows, bytes);
         })));
   }

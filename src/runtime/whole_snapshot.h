@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cdc/lsn.h"
 #include "pipeline/facts.h"
+#include "reader/snapshot_reader.h"
 #include "runtime/run_context.h"
 
 namespace mssql_cdc::runtime {
@@ -24,6 +26,14 @@ struct WholeRequest {
   // Of the commit in the target, where the caller looks for it before asking again.
   std::optional<lake::Txn> txn = std::nullopt;
 };
+
+// How the table is read for a snapshot with this stamp: one plan for each range, or of
+// `chunks` (option snapshotChunks) for each chunk. Errors: OptionInvalid
+// (snapshotChunks, snapshotKeys); the session's.
+Result<std::vector<reader::SnapshotPlan>> PlanTableReads(RunContext& context,
+                                                         sqlserver::Session& session,
+                                                         const cdc::Offset& stamp,
+                                                         const std::string& chunks);
 
 // Notes the stamp, reads the table in ranges at the same time and appends it. Returns
 // what its `bootstrap` or `resnapshot` row has to say; that row is the caller's.
