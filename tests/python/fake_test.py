@@ -1,4 +1,4 @@
-"""The writer of the fake's files."""
+"""The fake's writer and other clients' values: what of the package needs neither core nor Spark."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, os.fspath(ROOT / "python"))
 
+from mssql_cdc import _drivers  # noqa: E402
 from mssql_cdc.fake import FakeCdcDatabase  # noqa: E402
 
 AT = datetime.datetime(2026, 11, 20, 8, 0)
@@ -88,6 +89,43 @@ class Fake(unittest.TestCase):
     def test_another_writer_goes_on_after_the_last_entry(self):
         self.made().idle(AT)
         self.assertEqual(self.made().idle(AT), "0x0000002A000001000011")
+
+
+class OtherClients(unittest.TestCase):
+    def test_values_come_in_the_types_of_the_cores_client(self):
+        import pyarrow as pa
+
+        cases = [
+            (pa.array([7, None], pa.uint8()), pa.array([7, None], pa.int16())),
+            (pa.array(["ä"], pa.large_string()), pa.array(["ä"], pa.string())),
+            (pa.array([b"\x00"], pa.large_binary()), pa.array([b"\x00"], pa.binary())),
+            (pa.array([45296123456700], pa.int64()).cast(pa.time64("ns")),
+             pa.array(["12:34:56.123456700"])),
+            (pa.array([0], pa.timestamp("us", tz="+00:00")),
+             pa.array([0], pa.timestamp("us", tz="UTC"))),
+            (pa.array([1_999], pa.timestamp("ns")), pa.array([1], pa.timestamp("us"))),
+            (pa.array([1], pa.int64()), pa.array([1], pa.int64())),
+        ]
+        for given, want in cases:
+            with self.subTest(str(given.type)):
+                made = _drivers._plain(given)
+                self.assertEqual(made.type, want.type)
+                self.assertTrue(made.equals(want), f"{made} {want}")
+
+    def test_a_drivers_error_tells_no_secret(self):
+        connection = _drivers._Connection(["Canary-9", ""])
+        with self.assertRaises(_drivers.DriverError) as raised:
+            with connection._telling():
+                raise RuntimeError("Login failed, PWD=Canary-9")
+        self.assertEqual(str(raised.exception), "Login failed, PWD=***")
+        self.assertIsNone(raised.exception.__cause__)
+        self.assertEqual(_drivers.told(raised.exception)[0], "login")
+
+    def test_errors_are_told_apart_by_what_they_say(self):
+        for text, kind in (("The SELECT permission was denied on the object 'x'", "denied"),
+                           ("Lock request time out period exceeded.", "busy"),
+                           ("Communication link failure", "lost"), ("Incorrect syntax", "server")):
+            self.assertEqual(_drivers.told(RuntimeError(text))[0], kind, text)
 
 
 if __name__ == "__main__":

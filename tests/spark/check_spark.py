@@ -16,49 +16,18 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [os.fspath(HERE.parent / name) for name in ("harness", "values", "existing")]
+from spark_where import LINES, Where, bulk, facts_of  # noqa: I001  First: it sets the path.
 
-import deltalake  # noqa: E402
-import existing_package as existing  # noqa: E402
-import examples  # noqa: E402
-from check_values import must_run  # noqa: E402
-from existing_package import Chain, Package, PackageFailed, Tally, compare_bronze  # noqa: E402
-from pipeline import Pipeline  # noqa: E402
-from simulator import Simulator  # noqa: E402
-
-LINES = """CREATE TABLE dbo.lines (order_id int NOT NULL, line_no smallint NOT NULL,
-sku varchar(20) NULL, PRIMARY KEY (order_id, line_no))"""
-
-
-class Where(existing.Where):
-    """What the parts share; `package` is a worker, made anew after one died."""
-
-    def __init__(self, args, folder, simulator, jars) -> None:
-        super().__init__(args.program, None, folder, simulator, None)
-        self.args, self.jars = args, jars
-        self.package = self.worker()
-
-    def worker(self, **environment: str) -> Package:
-        return Package(self.args.python, self.jars, self.args.log or self.folder / "worker.log",
-                       HERE / "spark_worker.py", PYTHONPATH=os.fspath(self.args.site),
-                       PYTHONDONTWRITEBYTECODE="1", **environment)
-
-    def revive(self) -> None:
-        self.package.process.kill()
-        self.package.process.wait()
-        self.package = self.worker()
-
-
-def bulk(first: int, ten_thousands: int) -> str:
-    """INSERT of so many times 10,000 orders: more than one range of a batch."""
-    digits = "(VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
-    joins = " CROSS JOIN ".join(f"{digits} d{i}(n)" for i in range(4))
-    number = " + ".join(f"d{i}.n * {10 ** i}" for i in range(4))
-    times = ",".join(f"({i})" for i in range(ten_thousands))
-    return (f"INSERT dbo.orders (id, customer, amount, note) SELECT {first} + k.n * 10000 + {number}, "
-            f"N'bulk', 1.5, N'n' FROM (VALUES {times}) k(n) CROSS JOIN {joins}")
+import deltalake
+import examples
+import existing_package as existing
+import snapshots
+import turns
+from existing_package import Chain, Tally, compare_bronze
+from line_worker import PackageFailed, WorkerEnded
+from simulator import Simulator
 
 
 def import_alone(tally: Tally, where: Where) -> None:
@@ -177,11 +146,6 @@ def reference_examples(tally: Tally, where: Where) -> None:
         tally.equal("no secret in what is told", secret in told, False)
 
 
-def facts_of(table: pathlib.Path) -> list[dict]:
-    read = deltalake.DeltaTable(os.fspath(table)).to_pyarrow_table().to_pylist()
-    return sorted(read, key=lambda row: (row["batch_id"] is None, row["batch_id"], str(row["event"])))
-
-
 # Not batch_id: Spark begins a new checkpoint with a batch of nothing.
 COUNTED = ["app_id", "rows", "min_lsn", "max_lsn", "min_commit_ts", "max_commit_ts",
            "deletes", "inserts", "updates", "event", "end_lsn", "end_commit_ts", "detail"]
@@ -224,173 +188,21 @@ def same_facts(tally: Tally, where: Where) -> None:
                     (twin.metadata().description, twin.metadata().configuration))
 
 
-def pending_both_ways(tally: Tally, where: Where) -> None:
-    """The switch with a batch begun and not done, from Spark to the local binary and back."""
-    simulator = where.simulator
-    simulator.create("pending", existing.ORDERS)
-    existing.fill_orders(simulator, 1, 20)
-    simulator.enable("orders")
-    chain = Chain(where, "pending", "dbo_orders")
-    alone = Pipeline(where.program, where.folder / "pending" / "alone", simulator, "pending",
-                     "dbo_orders", "dbo_orders-v1")
-    ours = chain.ours
-    chain.bronze, chain.checkpoint, chain.facts = ours.bronze, ours.checkpoint, ours.facts
-    must_run(ours)
-    must_run(alone)
-    for number, where_to_die in enumerate(("before the rows", "between rows and facts",
-                                           "between facts and checkpoint")):
-        for spark_goes_on in (False, True):
-            first = 1000 * (number + 1) + 100 * spark_goes_on
-            existing.fill_orders(simulator, first, 5)
-            simulator.run(f"UPDATE dbo.orders SET amount = {first} WHERE id <= 3")
-            simulator.capture()
-            try:
-                where.package.do("die", where=where_to_die, options=chain.options,
-                                 target=chain.bronze, app_id="dbo_orders-v1",
-                                 checkpoint=chain.checkpoint, facts=chain.facts, bootstrap=True)
-                tally.equal(f"died {where_to_die}", True, False)
-            except WorkerEnded:
-                pass
-            where.revive()
-            pending = newest(ours.checkpoint / "offsets") - newest(ours.checkpoint / "commits")
-            tally.equal(f"{where_to_die}: a batch is pending", pending, 1)
-            existing.fill_orders(simulator, first + 50, 2)
-            simulator.capture()
-            if spark_goes_on:
-                chain.stream(bootstrap=True)
-            else:
-                must_run(ours)
-            must_run(alone)
-    # What the local binary leaves pending, Spark does.
-    existing.fill_orders(simulator, 9000, 4)
-    simulator.capture()
-    must_run(ours)
-    last = newest(ours.checkpoint / "commits")
-    (ours.checkpoint / "commits" / str(last)).unlink()
-    existing.fill_orders(simulator, 9100, 4)
-    simulator.capture()
-    chain.stream(bootstrap=True)
-    must_run(alone)
-    chain.ours = alone
-    compare_bronze(tally, "pending", chain, ["id"])
-    batches = [row["batch_id"] for row in facts_of(ours.facts) if row["event"] is None]
-    tally.equal("pending: one facts row a batch, none left out", batches,
-                list(range(batches[0], batches[0] + len(batches))))
-    rows = sum(row["rows"] for row in facts_of(ours.facts) if row["event"] is None)
-    changes = deltalake.DeltaTable(os.fspath(ours.bronze)).to_pyarrow_table().column("_operation")
-    tally.equal("pending: the facts count what is there", rows,
-                sum(1 for operation in changes.to_pylist() if operation != 0))
-
-
-def three_in_turn(tally: Tally, where: Where) -> None:
-    """The existing package too: one checkpoint and one bronze, continued by whoever comes."""
-    simulator = where.simulator
-    simulator.create("three", existing.ORDERS)
-    existing.fill_orders(simulator, 1, 20)
-    simulator.enable("orders")
-    chain = Chain(where, "three", "dbo_orders")
-    ours = chain.ours
-    chain.bronze, chain.checkpoint, chain.facts = ours.bronze, ours.checkpoint, ours.facts
-    alone = Pipeline(where.program, where.folder / "three" / "alone", simulator, "three",
-                     "dbo_orders", "dbo_orders-v1")
-    own = where.package
-    peer = Package(where.args.peer, where.jars, where.folder / "peer.log")
-    try:
-        for turn, who in enumerate(("spark", "existing", "spark", "local", "existing", "spark")):
-            existing.fill_orders(simulator, 1000 * (turn + 1), 3)
-            simulator.run(f"UPDATE dbo.orders SET amount = amount + {turn} WHERE id < 4")
-            if turn:
-                simulator.capture()
-            if who == "local":
-                must_run(ours)
-            else:
-                where.package = own if who == "spark" else peer
-                chain.stream(bootstrap=True)
-            must_run(alone)
-        peer.stop()
-    finally:
-        where.package = own
-        peer.process.kill()
-    chain.ours = alone
-    compare_bronze(tally, "three in turn", chain, ["id"])
-    batches = [row["batch_id"] for row in facts_of(ours.facts) if row["event"] is None]
-    tally.equal("three in turn: one facts row a batch, none left out", batches,
-                list(range(batches[0], batches[0] + len(batches))))
-
-
-def newest(log: pathlib.Path) -> int:
-    return max(int(path.name) for path in log.iterdir() if path.name.isdigit())
-
-
-class WorkerEnded(Exception):
-    pass
-
-
-def spid(simulator: Simulator) -> int:
-    """The number of a session made now: they count up with every login."""
-    connection = simulator.connect("master")
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT @@SPID")
-        (number,) = cursor.fetchone()
-    connection.close()
-    return number
-
-
-def no_logins(tally: Tally, where: Where) -> None:
-    """Batches 2 to n of a query whose workers live log in nowhere."""
-    simulator = where.simulator
-    simulator.create("logins", existing.ORDERS)
-    existing.fill_orders(simulator, 1, 10)
-    simulator.enable("orders")
-    chain = Chain(where, "logins", "dbo_orders")
-    chain.options["numPartitions"] = "1"
-    where.package.do("start", query="logins", options=chain.options, target=chain.bronze,
-                     app_id="logins-v1", checkpoint=chain.checkpoint, facts=chain.facts,
-                     bootstrap=True)
-    seen = []
-    for number in range(6):
-        existing.fill_orders(simulator, 1000 + 10 * number, 3)
-        simulator.capture()
-        batches = where.package.do("catch_up", query="logins")
-        seen.append(spid(simulator))
-    where.package.do("finish", query="logins")
-    tally.equal("logins: batches ran", len(batches) >= 6, True)
-    # From the second batch on, each probe's own login is the only one.
-    tally.equal("logins: after batches 2 to 6", [b - a for a, b in zip(seen[1:], seen[2:])], [1] * 4)
-
-
-def two_workers(tally: Tally, where: Where) -> None:
-    """Executors in processes of their own, with the package on their own path only."""
-    simulator = where.simulator
-    simulator.create("cluster", existing.ORDERS)
-    existing.fill_orders(simulator, 1, 500)
-    simulator.enable("orders")
-    chain = Chain(where, "cluster", "dbo_orders")
-    where.package.stop()
-    where.package = where.worker(MSSQL_CDC_TEST_MASTER="local-cluster[2,1,2048]",
-                                 MSSQL_CDC_TEST_SITE=os.fspath(where.args.site))
-    chain.both()
-    existing.change_orders(simulator)
-    simulator.run(bulk(100_000, 12))
-    simulator.capture()
-    chain.both()
-    compare_bronze(tally, "two workers", chain, ["id"])
-
-
 def values(tally: Tally, where: Where) -> None:
     existing.values_through_both(tally, where)
 
 
-def turns(tally: Tally, where: Where) -> None:
+def in_turns(tally: Tally, where: Where) -> None:
     existing.taking_turns(tally, where)
 
 
-PARTS = [import_alone, scan_alone, values, reference_examples, same_facts, turns, no_logins,
-         pending_both_ways, three_in_turn, two_workers]
-
-
-def ended(self) -> None:
-    raise WorkerEnded(self.log.read_text()[-3000:])
+PARTS = {part.__name__: part for part in (
+    import_alone, scan_alone, values, reference_examples, same_facts, in_turns, turns.no_logins,
+    turns.pending_both_ways, turns.three_in_turn, *snapshots.PARTS, turns.two_workers,
+    turns.lost_workers)}
+# What `./dev test` runs; `./dev spark` runs all.
+QUICK = ["import_alone", "scan_alone", "reference_examples", "same_facts", "no_logins",
+         "pending_both_ways", "chunked_examples", "silver_examples"]
 
 
 def main() -> int:
@@ -403,29 +215,28 @@ def main() -> int:
     parser.add_argument("--jars", type=pathlib.Path, required=True, help="folder of Delta's jars")
     parser.add_argument("--peer", type=pathlib.Path, required=True,
                         help="Python of the environment that has the existing package")
-    parser.add_argument("--only", choices=[part.__name__ for part in PARTS], nargs="+")
+    parser.add_argument("--only", choices=PARTS, nargs="+")
+    parser.add_argument("--quick", action="store_true", help="the parts of ./dev test")
     parser.add_argument("--log", type=pathlib.Path, default=None)
     args = parser.parse_args()
     tally = Tally()
-    Package.ended = ended
-    with tempfile.TemporaryDirectory(prefix="mssql-cdc-spark-") as name:
-        folder = pathlib.Path(name)
+    with tempfile.TemporaryDirectory(prefix="mssql-cdc-spark-") as root:
+        folder = pathlib.Path(root)
         simulator = Simulator(args.program, folder)
         jars = ",".join(sorted(glob.glob(os.fspath(args.jars / "*.jar"))))
         where = Where(args, folder, simulator, jars)
         try:
-            for part in PARTS:
-                if args.only and part.__name__ not in args.only:
-                    continue
-                before = (tally.passed, tally.failed)
+            for name in args.only or (QUICK if args.quick else PARTS):
+                before, begun = (tally.passed, tally.failed), time.monotonic()
                 try:
-                    part(tally, where)
+                    PARTS[name](tally, where)
                 except (PackageFailed, WorkerEnded) as failure:
                     tally.failed += 1
-                    print(f"FAILED {part.__name__}: {failure}", flush=True)
+                    print(f"FAILED {name}: {failure}", flush=True)
                     where.revive()
-                print(f"{part.__name__}: {tally.passed - before[0]} passed, "
-                      f"{tally.failed - before[1]} failed so far", flush=True)
+                print(f"{name}: {tally.passed - before[0]} passed, "
+                      f"{tally.failed - before[1]} failed, "
+                      f"{time.monotonic() - begun:.0f} s", flush=True)
             where.package.stop()
         finally:
             where.package.process.kill()

@@ -10,11 +10,11 @@ import json
 import os
 import pathlib
 import sys
-import traceback
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, os.fspath(HERE.parent / "existing"))
+sys.path[:0] = [os.fspath(HERE.parent / name) for name in ("existing", "harness")]
 
+import line_worker  # noqa: E402
 import package_worker  # noqa: E402
 
 MASTER = os.environ.get("MSSQL_CDC_TEST_MASTER")
@@ -24,6 +24,9 @@ def cluster_session(jars: str):
     """A session whose executors are processes of their own and find the package themselves."""
     from pyspark.sql import SparkSession
 
+    path, hook = os.environ["MSSQL_CDC_TEST_SITE"], os.environ.pop("MSSQL_CDC_TEST_HOOK", "")
+    if hook:
+        path = os.pathsep.join((os.fspath(HERE / "hooks"), path))
     built = (
         SparkSession.builder.master(MASTER).appName("cluster")
         .config("spark.jars", jars)
@@ -36,7 +39,13 @@ def cluster_session(jars: str):
         .config("spark.databricks.delta.snapshotPartitions", "1")
         .config("spark.driver.memory", "1g")
         .config("spark.executor.memory", "768m")
-        .config("spark.executorEnv.PYTHONPATH", os.environ["MSSQL_CDC_TEST_SITE"])
+        .config("spark.executorEnv.PYTHONPATH", path)
+        .config("spark.executorEnv.MSSQL_CDC_TEST_HOOK", hook)
+        .config("spark.speculation", os.environ.get("MSSQL_CDC_TEST_SPECULATION", "false"))
+        .config("spark.speculation.interval", "100ms")
+        .config("spark.speculation.multiplier", "1.1")
+        .config("spark.speculation.quantile", "0.3")
+        .config("spark.speculation.minTaskRuntime", "0s")
         .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .config("spark.executor.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
@@ -69,7 +78,7 @@ class Worker(package_worker.Worker):
 
     def die(self, where, **arguments) -> None:
         """Runs `stream`, ending this process at a point of its first batch that has rows."""
-        from mssql_cdc import sink
+        from mssql_cdc import sink, tables
 
         def before(work):
             def dies(*_, **__):
@@ -85,7 +94,11 @@ class Worker(package_worker.Worker):
 
             return dies
 
-        if where == "before the rows":
+        if where == "before the snapshot":
+            tables.append = before(tables.append)
+        elif where == "after the snapshot":
+            tables.append = after(tables.append)
+        elif where == "before the rows":
             sink.Sink._append = before(sink.Sink._append)
         elif where == "between rows and facts":
             sink.Sink._append = after(sink.Sink._append)
@@ -114,18 +127,5 @@ def as_dict(progress) -> dict:
     return progress if isinstance(progress, dict) else json.loads(progress.json)
 
 
-def main() -> None:
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    worker = Worker(sys.argv[1])
-    for line in sys.stdin:
-        asked = json.loads(line)
-        try:
-            told = {"ok": getattr(worker, asked.pop("do"))(**asked)}
-        except Exception as error:
-            told = {"error": f"{type(error).__name__}: {error}\n{traceback.format_exc()}"}
-        print(json.dumps(told, default=str), file=answers, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    line_worker.serve(lambda: Worker(sys.argv[1]))
