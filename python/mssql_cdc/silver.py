@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mssql_cdc import _core, tables
 from mssql_cdc._sessions import texts, tokens, warn, without
@@ -29,6 +29,10 @@ def apply_changes(
     granularity: Granularity = "hour",
 ) -> ApplyResult:
     """Brings the table `target`, one row a key, up to date with `bronze`."""
+    _core.truncate(0, granularity)  # Refused before anything is written.
+    if options is None and not (keys and capture_instance):
+        raise ValueError("apply_changes without options needs keys and capture_instance: the source "
+                         "is not asked for them")
     ensure_control(spark, control_table)
     places = _places(spark, bronze, control_table, facts_table)
     places |= {"silver": target, "silver_location": tables.place_for(spark, target),
