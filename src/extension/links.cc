@@ -8,14 +8,15 @@
 #include <utility>
 
 #include "base/text.h"
+#include "fake/fake_session.h"
 #include "runtime/connection.h"
 
 namespace mssql_cdc::extension {
 namespace {
 
 constexpr std::array kConnectionOptions = {
-    "backend",     "connectionString", "user",          "password",
-    "accessToken", "tokenProvider",    "connectTimeout"};
+    "backend",     "connectionString", "user",           "password",
+    "accessToken", "tokenProvider",    "connectTimeout", "fakePath"};
 
 class CalledTokens final : public runtime::TokenSource {
  public:
@@ -38,6 +39,22 @@ class CalledSessions final : public runtime::SessionSource {
   std::function<Result<std::unique_ptr<sqlserver::Session>>()> call_;
 };
 
+class FakeSessions final : public runtime::SessionSource {
+ public:
+  explicit FakeSessions(std::string directory) : directory_(std::move(directory)) {}
+  Result<std::unique_ptr<sqlserver::Session>> Open() override {
+    return fake::OpenSession(directory_);
+  }
+
+ private:
+  std::string directory_;
+};
+
+bool IsFake(const Options& options) {
+  const std::optional<std::string> backend = FindOptionText(options, "backend");
+  return backend && EqualsIgnoringAsciiCase(Trim(*backend), "fake");
+}
+
 std::optional<Secret> FindSecret(const Options& options, std::string_view name) {
   const std::optional<std::string> text = FindOptionText(options, name);
   if (!text) return std::nullopt;
@@ -56,8 +73,13 @@ std::string KeyOf(const Options& options) {
 
 Result<std::unique_ptr<Link>> MakeLink(const Options& options, const Access& access) {
   auto link = std::make_unique<Link>();
-  if (access.connect) {
-    link->sessions = std::make_unique<CalledSessions>(access.connect);
+  if (access.connect || IsFake(options)) {
+    if (access.connect) {
+      link->sessions = std::make_unique<CalledSessions>(access.connect);
+    } else {
+      link->sessions = std::make_unique<FakeSessions>(
+          FindOptionText(options, "fakePath").value_or(""));
+    }
     link->pool = std::make_unique<runtime::SessionPool>(*link->sessions);
     return link;
   }

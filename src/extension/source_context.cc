@@ -9,10 +9,12 @@ namespace mssql_cdc::extension {
 namespace {
 
 Status CheckBackend(cdc::Backend backend, const Access& access) {
-  if (backend == cdc::Backend::kNative || access.connect) return Unit{};
+  const bool is_own =
+      backend == cdc::Backend::kNative || backend == cdc::Backend::kFake;
+  if (is_own || access.connect) return Unit{};
   return Error(ErrorId::kOptionInvalid)
       .With("option", "backend")
-      .With("allowed", "native, mssql-python, arrow-odbc");
+      .With("allowed", "native, mssql-python, arrow-odbc, fake");
 }
 
 }  // namespace
