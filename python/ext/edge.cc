@@ -97,10 +97,12 @@ SparkLake::WriteSnapshot SnapshotsBy(const nb::callable& write) {
                                              const nb::gil_scoped_acquire gil;
                                              delete last;
                                            });
-  return [kept](const std::string& metadata) -> Result<std::int64_t> {
+  return [kept](const std::string& metadata,
+                const std::optional<lake::Txn>& txn) -> Result<std::int64_t> {
     const nb::gil_scoped_acquire gil;
     try {
-      return nb::cast<std::int64_t>((*kept)(metadata));
+      nb::object app_id = txn ? nb::cast(txn->app_id) : nb::none();
+      return nb::cast<std::int64_t>((*kept)(metadata, app_id, txn ? txn->version : 0));
     } catch (nb::python_error& raised) {
       KeepRaised(raised);
     } catch (const nb::cast_error&) {

@@ -112,7 +112,7 @@ class CdcStream:
                    if name not in RESERVED_COLUMNS]
         copy = seeds.Copy(df, columns, find(self.options, "captureInstance") or "")
 
-        def write(metadata: str) -> int:
+        def write(metadata: str, app_id: str | None, version: int) -> int:
             rows = copy.rows(json.loads(metadata), "_command_id" in tables.columns_of(
                 self.spark, target))
             tables.append(rows, target, userMetadata=metadata, mergeSchema=True)
@@ -181,7 +181,7 @@ class CdcStream:
     def _snapshot_writer(self, target: str) -> Any:
         """Reads the table on the executors and appends it in one commit; gives its rows."""
 
-        def write(metadata: str) -> int:
+        def write(metadata: str, app_id: str | None, version: int) -> int:
             from pyspark.sql import functions as f
 
             stamp = json.loads(metadata)["lsn"]
@@ -191,7 +191,8 @@ class CdcStream:
                     .withColumn("_batch_id", f.lit(None).cast("int"))
                     .withColumn("_snapshot", f.col("_start_lsn"))
                     .withColumn("_chunk", f.lit(None).cast("int")))
-            tables.append(rows, target, userMetadata=metadata, mergeSchema=True)
+            txn = {} if app_id is None else {"txnAppId": app_id, "txnVersion": version}
+            tables.append(rows, target, userMetadata=metadata, mergeSchema=True, **txn)
             return self._rows_of_commit(target, metadata)
 
         return write

@@ -101,8 +101,10 @@ Result<SnapshotTask> ParseTask(const OrderedJson& json) {
   TRY_ASSIGN(const std::vector<columns::Field> fields,
              cdc::ParseColumnsOption(json.at("columns").get<std::string>()));
   const auto in_source = json.at("in_source").get<std::vector<bool>>();
+  const auto is_widened = json.at("is_widened").get<std::vector<bool>>();
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    plan.columns.push_back({fields[i], i >= in_source.size() || in_source[i]});
+    plan.columns.push_back({fields[i], i >= in_source.size() || in_source[i],
+                            i < is_widened.size() && is_widened[i]});
   }
   if (const auto declared = json.at("declared").get<std::string>(); !declared.empty()) {
     TRY_ASSIGN(task.declared, cdc::ParseColumnsOption(declared));
@@ -125,9 +127,11 @@ Result<SnapshotTask> ParseTask(const OrderedJson& json) {
 std::string SnapshotTask::Json() const {
   std::vector<columns::Field> fields;
   std::vector<bool> in_source;
+  std::vector<bool> is_widened;
   for (const cdc::ReadColumn& column : plan.columns) {
     fields.push_back(column.field);
     in_source.push_back(column.in_source);
+    is_widened.push_back(column.is_widened);
   }
   OrderedJson json;
   json["capture_instance"] = plan.capture_instance;
@@ -135,6 +139,7 @@ std::string SnapshotTask::Json() const {
   json["table"] = plan.source_table;
   json["columns"] = cdc::ColumnsDdl(fields);
   json["in_source"] = in_source;
+  json["is_widened"] = is_widened;
   json["declared"] = declared.empty() ? "" : cdc::ColumnsDdl(declared);
   json["command_id"] = plan.command_id;
   json["key"] = plan.key;

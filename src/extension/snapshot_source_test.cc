@@ -12,8 +12,8 @@ SnapshotTask Whole() {
   task.plan.capture_instance = "dbo_orders";
   task.plan.source_schema = "dbo";
   task.plan.source_table = "or]ders";
-  task.plan.columns = {{{"id", {columns::Kind::kInt32}}, true},
-                       {{"gone", {columns::Kind::kUtf8}}, false}};
+  task.plan.columns = {{{"id", {columns::Kind::kInt32}}, true, true},
+                       {{"gone", {columns::Kind::kUtf8}}, false, false}};
   task.plan.stamp = {L("0x2A"), 1'000'000};
   return task;
 }
@@ -54,6 +54,8 @@ TEST(SnapshotTask, TravelsWhole) {
     EXPECT_EQ(plan.source_table, "or]ders");
     EXPECT_EQ(plan.columns.size(), 2U);
     EXPECT_FALSE(plan.columns[1].in_source);
+    EXPECT_TRUE(plan.columns[0].is_widened);
+    EXPECT_FALSE(plan.columns[1].is_widened);
     EXPECT_EQ(plan.key, task.plan.key);
     EXPECT_EQ(plan.range.after, task.plan.range.after);
     EXPECT_EQ(plan.range.through, task.plan.range.through);

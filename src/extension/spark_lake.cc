@@ -27,7 +27,7 @@ Result<lake::AppendResult> SparkLake::Append(
     const std::string& location,
     std::vector<std::unique_ptr<columns::BatchReader>> sources,
     const lake::AppendSpec& spec) {
-  if (location != target_ || spec.txn || !write_snapshot_) {
+  if (location != target_ || !write_snapshot_) {
     return tables_.Append(location, std::move(sources), spec);
   }
   sources.clear();
@@ -36,7 +36,7 @@ Result<lake::AppendResult> SparkLake::Append(
   if (spec.user_metadata) {
     TRY_ASSIGN(metadata, spec.user_metadata());
   }
-  TRY_ASSIGN(result.row_count, write_snapshot_(metadata.value_or("")));
+  TRY_ASSIGN(result.row_count, write_snapshot_(metadata.value_or(""), spec.txn));
   if (result.row_count == 0) result.outcome = lake::AppendOutcome::kNoRows;
   return result;
 }

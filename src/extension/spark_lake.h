@@ -16,8 +16,9 @@ namespace mssql_cdc::extension {
 class SparkLake final : public lake::Lake {
  public:
   // Appends what the driver is about to append (the table's rows, or a copy of them) to
-  // the target in one commit with this user metadata. Gives the count of rows.
-  using WriteSnapshot = std::function<Result<std::int64_t>(const std::string&)>;
+  // the target in one commit with this user metadata and txn. Gives the count of rows.
+  using WriteSnapshot = std::function<Result<std::int64_t>(
+      const std::string&, const std::optional<lake::Txn>&)>;
 
   // Borrows `tables`.
   SparkLake(lake::Lake& tables, std::string target)
@@ -40,8 +41,8 @@ class SparkLake final : public lake::Lake {
                const std::map<std::string, std::string>& properties) override {
     return tables_.Alter(location, add, properties);
   }
-  // An append without a txn to the target is Spark's; its sources, which connect only
-  // when they are read, are dropped unread.
+  // An append to the target is Spark's; its sources, which connect only when they are
+  // read, are dropped unread.
   Result<lake::AppendResult> Append(
       const std::string& location,
       std::vector<std::unique_ptr<columns::BatchReader>> sources,

@@ -30,10 +30,12 @@ TEST(SparkLake, LetsSparkWriteAWholeSnapshot) {
   SparkLake lake(tables, "bronze");
   std::string told;
   std::int64_t row_count = 12;
-  lake.SetWriteSnapshot([&](const std::string& metadata) -> Result<std::int64_t> {
-    told = metadata;
-    return row_count;
-  });
+  lake.SetWriteSnapshot(
+      [&](const std::string& metadata,
+          const std::optional<lake::Txn>& txn) -> Result<std::int64_t> {
+        told = metadata + (txn ? " " + txn->app_id : "");
+        return row_count;
+      });
   lake::AppendSpec spec;
   spec.user_metadata = [] { return std::optional<std::string>("stamp"); };
   const auto written = lake.Append("bronze", Unread(), spec);
@@ -41,6 +43,9 @@ TEST(SparkLake, LetsSparkWriteAWholeSnapshot) {
   EXPECT_EQ(told, "stamp");
   EXPECT_EQ(written.value().row_count, 12);
   EXPECT_EQ(written.value().outcome, lake::AppendOutcome::kCommitted);
+  spec.txn = lake::Txn{"orders-v1#switch", 3};
+  ASSERT_TRUE(lake.Append("bronze", Unread(), spec).ok());
+  EXPECT_EQ(told, "stamp orders-v1#switch");
   row_count = 0;
   EXPECT_EQ(lake.Append("bronze", Unread(), spec).value().outcome,
             lake::AppendOutcome::kNoRows);
@@ -49,24 +54,24 @@ TEST(SparkLake, LetsSparkWriteAWholeSnapshot) {
 TEST(SparkLake, GivesOnWhatSparkSays) {
   lake::MemoryLake tables;
   SparkLake lake(tables, "bronze");
-  lake.SetWriteSnapshot([](const std::string&) -> Result<std::int64_t> {
-    return Error(ErrorId::kLakeFailed);
-  });
+  lake.SetWriteSnapshot(
+      [](const std::string&, const std::optional<lake::Txn>&) -> Result<std::int64_t> {
+        return Error(ErrorId::kLakeFailed);
+      });
   const auto written = lake.Append("bronze", Unread(), {});
   ASSERT_FALSE(written.ok());
   EXPECT_EQ(written.error().id(), ErrorId::kLakeFailed);
 }
 
-TEST(SparkLake, LeavesBatchesAndOtherTablesToTheOtherLake) {
+TEST(SparkLake, LeavesOtherTablesToTheOtherLake) {
   lake::MemoryLake tables;
   SparkLake lake(tables, "bronze");
-  lake.SetWriteSnapshot([](const std::string&) -> Result<std::int64_t> {
-    ADD_FAILURE() << "Spark was asked";
-    return std::int64_t{0};
-  });
-  lake::AppendSpec batch;
-  batch.txn = lake::Txn{"orders-v1", 0};
-  EXPECT_FALSE(lake.Append("bronze", {}, batch).ok());  // There is no such table.
+  EXPECT_FALSE(lake.Append("bronze", {}, {}).ok());  // There is no such table.
+  lake.SetWriteSnapshot(
+      [](const std::string&, const std::optional<lake::Txn>&) -> Result<std::int64_t> {
+        ADD_FAILURE() << "Spark was asked";
+        return std::int64_t{0};
+      });
   EXPECT_FALSE(lake.Append("facts", {}, {}).ok());
 }
 

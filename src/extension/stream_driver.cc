@@ -229,7 +229,7 @@ Result<lake::AppendOutcome> StreamDriver::Append(
   spec.user_metadata = [&metadata] { return std::optional<std::string>(metadata); };
   TRY_ASSIGN(
       const lake::AppendResult appended,
-      lake_.Append(context_->config().target_location, std::move(sources), spec));
+      tables_.Append(context_->config().target_location, std::move(sources), spec));
   return appended.outcome;
 }
 
