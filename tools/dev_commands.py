@@ -160,6 +160,21 @@ def with_wheel(path: str, *fixed) -> Callable[[list[str]], int]:
     return both
 
 
+def wheel(words: list[str]) -> int:
+    """Builds the wheel, installs it alone, and reads by other clients through it."""
+
+    def work() -> int:
+        dev_setup_wheel.build("wheel")
+        checks = [("tests/python/check_wheel.py", dev_setup_wheel.WHEEL / "dist"),
+                  ("tests/python/check_clients.py", "--site", dev_setup_wheel.site(), "--program",
+                   dev_setup_wheel.site() / "mssql_cdc" / "bin" / "mssql-cdc")]
+        codes = [dev_run.show([dev_paths.venv_python(), ROOT / path, *more])
+                 for path, *more in checks]
+        return max(codes)
+
+    return attempt(work)
+
+
 def crash(words: list[str]) -> int:
     """All stops of the runtime; with --full 1000 seeds of the model test after them."""
 
@@ -244,8 +259,7 @@ COMMANDS = {
                      "other people's drivers, or Debezium, read the simulator", peers),
     "existing": Command("existing [--only PART]", "the existing package on Spark beside ours",
                         script(*dev_steps.EXISTING)),
-    "wheel": Command("wheel", "build the Python package into build/wheel",
-                     lambda words: attempt(lambda: dev_setup_wheel.build("wheel"))),
+    "wheel": Command("wheel", "build the Python package into build/wheel, and check it", wheel),
     "spark": Command("spark [--only PART ...]", "the Python package on Spark beside the binary",
                      with_wheel("tests/spark/check_spark.py", *dev_steps.SPARK)),
     "spark-demo": Command("spark-demo", "the reference's first examples on the simulator",

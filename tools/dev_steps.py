@@ -77,12 +77,6 @@ def counted_program(*command) -> Callable[[str], Outcome]:
     return work
 
 
-def wheel(name: str) -> Outcome:
-    """Builds the Python package and installs it where there is nothing else."""
-    dev_setup_wheel.build(name)
-    return counted(ROOT / "tests/python/check_wheel.py", dev_setup_wheel.WHEEL / "dist")(name)
-
-
 PROGRAM = dev_paths.program("mssql-cdc")
 PROGRAM_SECONDS_MAX = 1200
 EXISTING = (ROOT / "tests/existing/existing_package.py", "--program", PROGRAM,
@@ -155,9 +149,6 @@ STEPS = [
          counted(*EXISTING)),
     Step("python", "what of the Python package needs no extension",
          counted("-m", "unittest", "discover", "-s", ROOT / "tests/python", "-p", "*_test.py")),
-    Step("wheel", "the Python package, built and installed alone", wheel),
-    Step("spark", "the Python package on Spark, the shorter parts; ./dev spark runs all",
-         counted(ROOT / "tests/spark/check_spark.py", *SPARK, "--quick")),
     Step("takeover", "tables and checkpoints of the existing package, continued",
          counted(ROOT / "tests/takeover/takeover.py", "--program", PROGRAM)),
     Step("faults", "what a user gets wrong, and secrets in outputs",
