@@ -413,12 +413,20 @@ TEST_P(ApplyTest, AControlRowKeepsAColumnThatIsAddedMeanwhile) {
     lake::ChangeSpec spec;
     TRY_ASSIGN(const auto change, lake_->Change(location, spec));
     TRY_ASSIGN(const auto rows, change->Probe({{"applied_lsn"}}));
-    TRY_ASSIGN(const auto batch, rows->Next());
-    const std::int64_t first[] = {
-        columns::FixedValue<std::int64_t>(*batch->columns.back(), 0)};
-    EXPECT_EQ(columns::BytesValue(*batch->columns[0], 0), LsnText(1));
-    TRY(change->Remove(columns::FixedValue<std::int32_t>(*batch->columns[1], 0),
-                       first));
+    int removed_count = 0;
+    while (true) {
+      TRY_ASSIGN(const auto batch, rows->Next());
+      if (!batch) break;
+      for (std::int64_t i = 0; i < batch->row_count; ++i) {
+        if (columns::BytesValue(*batch->columns[0], i) != LsnText(1)) continue;
+        const std::int64_t old[] = {
+            columns::FixedValue<std::int64_t>(*batch->columns.back(), i)};
+        TRY(change->Remove(columns::FixedValue<std::int32_t>(*batch->columns[1], i),
+                           old));
+        ++removed_count;
+      }
+    }
+    EXPECT_EQ(removed_count, 1);
     TRY(change->Commit(std::nullopt));
     return Unit{};
   };
