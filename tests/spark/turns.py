@@ -113,7 +113,7 @@ def three_in_turn(tally: Tally, where: Where) -> None:
 
 
 def newest(log: pathlib.Path) -> int:
-    return max(int(path.name) for path in log.iterdir() if path.name.isdigit())
+    return max((int(path.name) for path in log.iterdir() if path.name.isdigit()), default=-1)
 
 
 def spid(simulator: Simulator) -> int:
