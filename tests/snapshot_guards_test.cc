@@ -170,6 +170,11 @@ TEST_F(SnapshotGuards, ASnapshotStampedByHandIsFoundByItsLsn) {
   EXPECT_EQ(SnapshotRows().size(), 100u);
   EXPECT_TRUE(Take(true).ok());
   EXPECT_EQ(SnapshotRows().size(), 150u);
+  config_.snapshot_lsn = "0xFFFF0000000000000000";
+  const auto ahead = Take();
+  ASSERT_FALSE(ahead.ok());
+  EXPECT_EQ(ahead.error().id(), ErrorId::kOptionInvalid);
+  EXPECT_EQ(SnapshotRows().size(), 150u);
 }
 
 }  // namespace

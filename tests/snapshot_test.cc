@@ -286,6 +286,7 @@ TEST_F(SeedTest, EveryRefusalWritesNothing) {
   Pass(1);
   const std::string now = NowText();
   EXPECT_EQ(Seed("yesterday").error().id(), ErrorId::kOptionInvalid);
+  EXPECT_EQ(Seed("2099-01-01T00:00:00").error().id(), ErrorId::kOptionInvalid);
   EXPECT_EQ(Seed("0xFFFFFFFFFFFFFFFFFFFF").error().id(), ErrorId::kOptionInvalid);
   EXPECT_EQ(Seed("2020-01-01T00:00:00").error().id(), ErrorId::kDataLoss);
   EXPECT_EQ(Seed("0x01").error().id(), ErrorId::kDataLoss);

@@ -71,6 +71,12 @@ class Run {
     TRY_ASSIGN(bronze_row_, control_.Read(config_.bronze));
     TRY_ASSIGN(silver_row_, control_.Read(config_.target));
     TRY_ASSIGN(outcome_.position, silver_row_.Position());
+    // A position that a table of before reached says nothing of one made anew.
+    if (!silver && !(outcome_.position == pipeline::SilverPosition{})) {
+      outcome_.position = {};
+      outcome_.warnings.push_back("the silver table " + config_.target +
+                                  " is gone: it is made anew from bronze");
+    }
     outcome_.finalized_until_us = silver_row_.finalized_until;
     TRY_ASSIGN(const std::optional<lake::TableState> there,
                parts_.lake.State(config_.bronze_location));

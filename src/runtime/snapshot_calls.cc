@@ -51,6 +51,7 @@ class SnapshotCallImpl final : public SnapshotCall {
  private:
   Status Connect(std::optional<pipeline::SnapshotMode> mode);
   Result<std::optional<cdc::Offset>> FindTaken();
+  Status CheckNotAhead(const cdc::Lsn& lsn);
   Result<pipeline::SeedPlan> Plan(const SeedOptions& options);
   Result<std::unique_ptr<columns::BatchReader>> OpenCopy(const SeedOptions& options,
                                                          const cdc::Offset& stamp);
@@ -103,6 +104,19 @@ Result<std::optional<cdc::Offset>> SnapshotCallImpl::FindTaken() {
   return std::optional<cdc::Offset>(stamp);
 }
 
+// A stream would wait for the server to get there and leave out what comes before.
+Status SnapshotCallImpl::CheckNotAhead(const cdc::Lsn& lsn) {
+  TRY_ASSIGN(const SessionPool::Lease session, pool_.Acquire());
+  TRY_ASSIGN(const std::optional<cdc::Offset> newest,
+             AskNewest(*session, context_.source));
+  if (newest && lsn <= newest->lsn) return Unit{};
+  return Error(ErrorId::kOptionInvalid)
+      .With("option", "snapshotLsn")
+      .With("value", lsn.Text())
+      .With("allowed", "an LSN that the server has reached")
+      .With("server_max", newest ? newest->lsn.Text() : "none");
+}
+
 Result<SnapshotSummary> SnapshotCallImpl::Take(bool resnapshot) {
   TRY(Connect(pipeline::SnapshotMode::kFull));
   const bool is_by_hand =
@@ -116,6 +130,7 @@ Result<SnapshotSummary> SnapshotCallImpl::Take(bool resnapshot) {
   request.writes_open_row = false;
   if (!config_.snapshot_lsn.empty()) {
     TRY_ASSIGN(request.stamp, cdc::Lsn::Parse(config_.snapshot_lsn));
+    TRY(CheckNotAhead(*request.stamp));
   }
   if (!resnapshot && request.stamp && config_.snapshot_chunks.empty()) {
     TRY_ASSIGN(const SnapshotsInTarget found, FindSnapshots(context_));
@@ -154,6 +169,15 @@ Result<pipeline::SeedPlan> SnapshotCallImpl::Plan(const SeedOptions& options) {
                Ask(*session, sqlserver::MapTimeToLsn(question), 1));
     if (const std::optional<cdc::RowView> row = sets[0].FirstRow()) {
       TRY_ASSIGN(facts.lsn, row->LsnOf("lsn"));
+      TRY_ASSIGN(const std::optional<std::int64_t> is_ahead, row->Integer("is_ahead"));
+      if (is_ahead == 1) {
+        return Error(ErrorId::kOptionInvalid)
+            .With("option", "as_of")
+            .With("value", options.as_of)
+            .With("allowed",
+                  "a time that has passed on the server, in UTC or with an "
+                  "offset");
+      }
     }
   }
   TRY_ASSIGN(SnapshotsInTarget found, FindSnapshots(context_));

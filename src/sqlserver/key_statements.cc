@@ -160,7 +160,8 @@ Request MapTimeToLsn(const TimeQuestion& question) {
             " END";
   }
   return {"SELECT sys.fn_cdc_map_time_to_lsn(N'largest less than or equal', CAST(" +
-              local + " AS datetime)) AS lsn",
+              local + " AS datetime)) AS lsn, CASE WHEN " + utc +
+              " > DATEADD(minute, 1, SYSUTCDATETIME()) THEN 1 ELSE 0 END AS is_ahead",
           {{"@utc", Parameter::Kind::kNVarChar, question.utc, 0}}};
 }
 

@@ -207,6 +207,23 @@ TEST_P(ApplyTest, ChangesArriveOnceAndThePositionWithThem) {
   EXPECT_EQ(lake_->State(config_.target_location).value()->version, version);
 }
 
+// The control row stays where somebody removes the table alone.
+TEST_P(ApplyTest, ASilverThatIsGoneIsMadeAnewFromAllOfBronze) {
+  MakeBronze();
+  Put({{"dbo_t", 1, 2, 1, "a"}, {"dbo_t", 2, 2, 2, "b"}});
+  Must();
+  if (GetParam()) {
+    std::filesystem::remove_all(config_.target_location);
+  } else {
+    static_cast<lake::MemoryLake&>(*lake_).Drop(config_.target_location);
+  }
+  Put({{"dbo_t", 3, 2, 3, "c"}});
+  const ApplyOutcome outcome = Must();
+  EXPECT_TRUE(outcome.rebuilt);
+  EXPECT_FALSE(outcome.warnings.empty());
+  EXPECT_THAT(Silver(), UnorderedElementsAre("1|a", "2|b", "3|c"));
+}
+
 TEST_P(ApplyTest, ANewColumnComesLast) {
   MakeBronze();
   Put({{"dbo_t", 3, 2, 1, "a"}});
