@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "cdc/output_columns.h"
+#include "cdc/type_map.h"
 #include "columns/take.h"
 #include "pipeline/reconcile.h"
 #include "pipeline/row_key.h"
@@ -64,8 +65,8 @@ columns::RecordBatch AsBronze(const columns::RecordBatch& batch,
     }
     columns::Column column = builder.Finish();
     for (std::size_t i = 0; i < batch.columns.size(); ++i) {
-      const bool is_captured =
-          batch.schema->fields[i].name == field.name && !field.name.starts_with('_');
+      const bool is_captured = batch.schema->fields[i].name == field.name &&
+                               !cdc::IsReservedName(field.name);
       if (is_captured) column = columns::Take(*batch.columns[i], rows);
     }
     out.columns.push_back(std::make_shared<const columns::Column>(std::move(column)));
