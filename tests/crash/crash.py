@@ -227,8 +227,9 @@ def every_operation_in_chunks(args, simulator: Simulator, shim: pathlib.Path, wo
     for statement in history.load(24):
         simulator.run(statement)
     simulator.enable("items")
-    commands = [("run", ())] + [("backfill", ("--chunk-rows", "5", "--target-wave-seconds", "0",
-                                              "--max-waves", "2"))] * 3
+    waves = ("--chunk-rows", "5", "--target-wave-seconds", "0", "--max-waves", "2")
+    # The table grows with each case, and so does the number of calls it takes.
+    commands = [("run", ())] + [("backfill", waves)] * 100
 
     def one(number: int) -> tuple[bool, int]:
         folder = work / f"c{number}"
@@ -249,6 +250,8 @@ def every_operation_in_chunks(args, simulator: Simulator, shim: pathlib.Path, wo
                 code, output = pipeline.run(command, arguments)
             if code not in (0, RETRY):
                 raise verify.Wrong(f"{command} ended with {code}:\n{output}")
+            if command == "backfill" and code == 0:
+                break
         if code != 0:
             raise verify.Wrong(f"the snapshot is not done:\n{output}")
         for _ in range(3):
@@ -263,12 +266,13 @@ def every_operation_in_chunks(args, simulator: Simulator, shim: pathlib.Path, wo
     total = one(10**9)[1]
     begun = time.monotonic()
     reached = 0
-    for number in range(1, total + 1, args.stride):
+    stride = args.stride if args.stride == 1 else 3 * args.stride  # A case is dear.
+    for number in range(1, total + 1, stride):
         result: list[bool] = []
         tally.case(f"in chunks, stopped at operation {number} of {total}", "./dev crash",
                    lambda n=number: result.append(one(n)[0]))
         reached += bool(result and result[0])
-    print(f"part 4: {total} operations, stride {args.stride}, {reached} stops reached, "
+    print(f"part 4: {total} operations, stride {stride}, {reached} stops reached, "
           f"{time.monotonic() - begun:.0f} s", flush=True)
 
 
