@@ -146,7 +146,7 @@ STEPS = [
     Step("silver end to end", "a simulated table to silver, read by others, reconciled, repaired",
          counted(ROOT / "tests/silver/check_silver.py", "--program", PROGRAM)),
     Step("existing", "the existing package on Spark reads the simulator; its bronze is ours",
-         counted(*EXISTING)),
+         counted(*EXISTING, "--quick")),
     Step("python", "what of the Python package needs no extension",
          counted("-m", "unittest", "discover", "-s", ROOT / "tests/python", "-p", "*_test.py")),
     Step("takeover", "tables and checkpoints of the existing package, continued",
