@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cdc/cells.h"
+#include "runtime/read_sums.h"
 
 namespace mssql_cdc::runtime {
 namespace {
@@ -14,21 +15,7 @@ namespace {
 // What all ranges of a batch together read.
 pipeline::BatchCounts CountsOf(const std::vector<RangeRead>& reads) {
   pipeline::BatchCounts sum;
-  for (const RangeRead& read : reads) {
-    const reader::ChangeCounts& counts = read.counts;
-    sum.rows += counts.row_count;
-    sum.deletes += counts.deletes;
-    sum.inserts += counts.inserts;
-    sum.updates += counts.updates;
-    // Ranges ascend, and so do the LSNs; commit times need not.
-    if (!sum.min_lsn) sum.min_lsn = counts.min_lsn;
-    if (counts.max_lsn) sum.max_lsn = counts.max_lsn;
-    if (counts.row_count == 0) continue;
-    sum.min_commit_us = sum.min_commit_us
-                            ? std::min(sum.min_commit_us, counts.min_commit_us)
-                            : counts.min_commit_us;
-    sum.max_commit_us = std::max(sum.max_commit_us, counts.max_commit_us);
-  }
+  for (const RangeRead& read : reads) AddCounts(read.counts, sum);
   return sum;
 }
 
@@ -38,17 +25,7 @@ pipeline::ReadMetrics MetricsOf(const BatchTask& task,
   pipeline::ReadMetrics metrics;
   metrics.end = task.end;
   metrics.rtt_ms = task.rtt_ms;
-  for (const RangeRead& read : reads) {
-    metrics.read_seconds += static_cast<double>(read.counts.read_ns) / 1e9;
-    metrics.size_bytes += read.counts.size_bytes;
-    if (!read.after) continue;
-    metrics.retention_watermark_us =
-        std::max(metrics.retention_watermark_us, read.after->instance_min_commit_us);
-    if (read.after->newest) {
-      metrics.source_max_commit_us =
-          std::max(metrics.source_max_commit_us, read.after->newest->commit_us);
-    }
-  }
+  for (const RangeRead& read : reads) AddMetrics(read.counts, read.after, metrics);
   return metrics;
 }
 
