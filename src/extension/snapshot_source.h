@@ -29,8 +29,8 @@ struct PlannedSnapshot {
 };
 
 // The stamp is option snapshotLsn, or the newest commit before anything is read.
-// Errors: OptionInvalid for snapshotChunks and snapshotKeys, which are not there yet;
-// CaptureHasNotRun; AskSource's, the session's.
+// Errors: OptionInvalid for bounds in snapshotChunks that are no keys and columns in
+// snapshotKeys that cannot be; CaptureHasNotRun; AskSource's, the session's.
 Result<PlannedSnapshot> PlanSnapshot(const Options& options, const Access& access);
 
 }  // namespace mssql_cdc::extension
