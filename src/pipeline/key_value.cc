@@ -1,12 +1,12 @@
 #include "pipeline/key_value.h"
 
 #include <algorithm>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/text.h"
+#include "columns/cell_access.h"
 #include "columns/value_text.h"
 
 namespace mssql_cdc::pipeline {
@@ -15,35 +15,14 @@ namespace {
 using columns::Kind;
 using Json = nlohmann::ordered_json;
 
-template <typename T>
-T At(const columns::Column& column, std::int64_t row) {
-  T value;
-  std::memcpy(&value, column.values.data() + static_cast<std::size_t>(row) * sizeof(T),
-              sizeof(T));
-  return value;
-}
-
-bool IsNull(const columns::Column& column, std::int64_t row) {
-  if (column.null_count == 0) return false;
-  const auto index = static_cast<std::size_t>(row);
-  return (column.validity.data()[index / 8] >> (index % 8) & 1) == 0;
-}
-
-std::string_view BytesAt(const columns::Column& column, std::int64_t row) {
-  std::int32_t offsets[2];
-  std::memcpy(offsets, column.offsets.data() + static_cast<std::size_t>(row) * 4, 8);
-  return {reinterpret_cast<const char*>(column.values.data()) + offsets[0],
-          static_cast<std::size_t>(offsets[1] - offsets[0])};
-}
-
-std::optional<Int128> IntegerAt(const columns::Column& column, std::int64_t row) {
+std::optional<Int128> IntegerAt(const columns::Column& column, std::size_t row) {
   switch (column.type.kind) {
     case Kind::kInt16:
-      return At<std::int16_t>(column, row);
+      return columns::ValueAt<std::int16_t>(column, row);
     case Kind::kInt32:
-      return At<std::int32_t>(column, row);
+      return columns::ValueAt<std::int32_t>(column, row);
     case Kind::kInt64:
-      return At<std::int64_t>(column, row);
+      return columns::ValueAt<std::int64_t>(column, row);
     default:
       return std::nullopt;
   }
@@ -83,8 +62,8 @@ std::int64_t RoundToMillis(std::int64_t us) {
   return up - rest;
 }
 
-std::optional<KeyValue> ValueAt(const columns::Column& column, std::int64_t row,
-                                cdc::KeyForm form) {
+std::optional<KeyValue> KeyValueAt(const columns::Column& column, std::size_t row,
+                                   cdc::KeyForm form) {
   const Kind kind = column.type.kind;
   const auto text = [](std::string value) { return KeyValue(std::move(value)); };
   switch (form) {
@@ -93,32 +72,35 @@ std::optional<KeyValue> ValueAt(const columns::Column& column, std::int64_t row,
       return std::nullopt;
     case cdc::KeyForm::kBool:
       if (kind != Kind::kBool) return std::nullopt;
-      return KeyValue((column.values.data()[row / 8] >> (row % 8) & 1) != 0);
+      return KeyValue(columns::BitAt(column.values.data(), row));
     case cdc::KeyForm::kReal:
-      if (kind == Kind::kFloat64) return KeyValue(At<double>(column, row));
+      if (kind == Kind::kFloat64)
+        return KeyValue(columns::ValueAt<double>(column, row));
       if (kind != Kind::kFloat32) return std::nullopt;
-      return KeyValue(static_cast<double>(At<float>(column, row)));
+      return KeyValue(static_cast<double>(columns::ValueAt<float>(column, row)));
     case cdc::KeyForm::kText:
       if (kind != Kind::kUtf8) return std::nullopt;
-      return text(std::string(BytesAt(column, row)));
+      return text(std::string(columns::BytesAt(column, row)));
     case cdc::KeyForm::kDecimal:
       if (kind != Kind::kDecimal128) return std::nullopt;
-      return text(PlainDecimal(At<Int128>(column, row), column.type.scale));
+      return text(
+          PlainDecimal(columns::ValueAt<Int128>(column, row), column.type.scale));
     case cdc::KeyForm::kBinary:
       if (kind != Kind::kBinary) return std::nullopt;
-      return text(LowerHex(BytesAt(column, row)));
+      return text(LowerHex(columns::BytesAt(column, row)));
     case cdc::KeyForm::kDate:
       if (kind != Kind::kDate32) return std::nullopt;
-      return text(columns::DateText(At<std::int32_t>(column, row)));
+      return text(columns::DateText(columns::ValueAt<std::int32_t>(column, row)));
     case cdc::KeyForm::kMillis:
       if (kind != Kind::kTimestampNtz) return std::nullopt;
-      return text(IsoText(RoundToMillis(At<std::int64_t>(column, row)), 3));
+      return text(
+          IsoText(RoundToMillis(columns::ValueAt<std::int64_t>(column, row)), 3));
     case cdc::KeyForm::kMicros:
       if (kind != Kind::kTimestampNtz) return std::nullopt;
-      return text(IsoText(At<std::int64_t>(column, row), 6));
+      return text(IsoText(columns::ValueAt<std::int64_t>(column, row), 6));
     case cdc::KeyForm::kInstant:
       if (kind != Kind::kTimestampUtc) return std::nullopt;
-      return text(IsoText(At<std::int64_t>(column, row), 6) + "+00:00");
+      return text(IsoText(columns::ValueAt<std::int64_t>(column, row), 6) + "+00:00");
   }
   return std::nullopt;
 }
@@ -214,14 +196,15 @@ bool IsOfTypes(const Key& key, const std::vector<cdc::KeyType>& types) {
 Result<Key> ReadKey(const columns::RecordBatch& batch, std::int64_t row,
                     const std::vector<cdc::KeyType>& types) {
   Key key;
+  const auto at = static_cast<std::size_t>(row);
   for (std::size_t i = 0; i < types.size(); ++i) {
     if (i >= batch.columns.size()) break;
     const columns::Column& column = *batch.columns[i];
-    if (IsNull(column, row)) {
+    if (columns::IsNull(column, at)) {
       key.emplace_back();
       continue;
     }
-    std::optional<KeyValue> value = ValueAt(column, row, types[i].form);
+    std::optional<KeyValue> value = KeyValueAt(column, at, types[i].form);
     if (!value) break;
     key.push_back(*std::move(value));
   }
