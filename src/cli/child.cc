@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 extern char** environ;
 
@@ -22,7 +23,10 @@ Error Failed(const std::string& program, int code) {
 
 std::vector<std::string> Environment(const std::map<std::string, std::string>& added) {
   std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) all.emplace_back(*entry);
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string text = *entry;
+    if (!added.contains(text.substr(0, text.find('=')))) all.push_back(std::move(text));
+  }
   for (const auto& [name, value] : added) all.push_back(name + "=" + value);
   return all;
 }

@@ -18,6 +18,20 @@ TEST(Child, HandsOnLinesAndTheExitCode) {
   EXPECT_EQ(lines, (std::vector<std::string>{"hello", "last"}));
 }
 
+// Of a name that is there twice, getenv gives the first.
+TEST(Child, AnAddedVariableTakesThePlaceOfTheInheritedOne) {
+  lines.clear();
+  ASSERT_EQ(setenv("GREETING", "inherited", 1), 0);
+  auto child = Child::Start({"/usr/bin/env"}, {{"GREETING", "hello"}},
+                            [](const std::string& line) {
+                              if (line.starts_with("GREETING=")) lines.push_back(line);
+                            });
+  unsetenv("GREETING");
+  ASSERT_TRUE(child.ok());
+  EXPECT_EQ(child.value()->Wait(), 0);
+  EXPECT_EQ(lines, (std::vector<std::string>{"GREETING=hello"}));
+}
+
 TEST(Child, TellsWhichSignalEndedIt) {
   auto child =
       Child::Start({"/bin/sh", "-c", "kill -9 $$"}, {}, [](const std::string&) {});
