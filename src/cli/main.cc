@@ -240,6 +240,8 @@ CLI::App* AddReconcile(CLI::App* app, ReconcileArguments* arguments) {
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--report", arguments->report,
                       "a Delta table for what was found, made if it is missing");
+  command->add_flag("--show-keys", arguments->show_keys,
+                    "print the keys of what differs, which are values of the source");
   command->add_flag("--repair", arguments->repair,
                     "write the source's rows of what differs into bronze, apply, and "
                     "compare again");

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,8 +27,50 @@ Output::Field Number(std::string name, std::int64_t value) {
   return {std::move(name), std::to_string(value), false};
 }
 
+// A key is the source's data, which no log gets unasked.
+bool IsHidden(const pipeline::Finding& finding, const ReconcileArguments& arguments) {
+  return finding.key && !arguments.show_keys;
+}
+
+// What is wrong one by one: for people, and for machines a JSON array of the same.
+struct Listed {
+  std::string text;
+  std::string json;
+};
+
+Listed List(const runtime::ReconcileOutcome& found,
+            const ReconcileArguments& arguments) {
+  Listed listed;
+  nlohmann::json array = nlohmann::json::array();
+  std::size_t more = 0;
+  bool hides_keys = false;
+  for (const pipeline::Finding& finding : found.findings) {
+    if (IsHidden(finding, arguments)) {
+      hides_keys = true;
+    } else if (array.size() == kShownMax) {
+      ++more;
+    } else {
+      listed.text += fmt::format("\n    {} {} {}", finding.failure_type,
+                                 finding.key.value_or(""), finding.detail);
+      nlohmann::json shown{{"failure_type", finding.failure_type},
+                           {"detail", finding.detail}};
+      if (finding.key) shown["key"] = *finding.key;
+      array.push_back(std::move(shown));
+    }
+  }
+  if (more > 0) listed.text += fmt::format("\n    and {} more", more);
+  if (hides_keys && arguments.report.empty()) {
+    listed.text += "\n    --show-keys prints the keys, --report keeps them in a table";
+  } else if (hides_keys) {
+    listed.text += "\n    the keys are in " + arguments.report;
+  }
+  listed.json = array.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return listed;
+}
+
 void Show(const std::string& app_id, const std::string& silver,
-          const runtime::ReconcileOutcome& found, Output& output) {
+          const runtime::ReconcileOutcome& found, const ReconcileArguments& arguments,
+          Output& output) {
   if (!found.left_out.empty()) {
     output.Warning(app_id, fmt::format("not compared, since {} lacks them or has them "
                                        "as other types: {}",
@@ -37,15 +80,7 @@ void Show(const std::string& app_id, const std::string& silver,
   for (const auto& [type, count] : found.failures) {
     failures += fmt::format(", {} {}", count, type);
   }
-  std::string keys;
-  for (std::size_t i = 0; i < std::min(kShownMax, found.findings.size()); ++i) {
-    const pipeline::Finding& finding = found.findings[i];
-    keys += fmt::format("\n    {} {} {}", finding.failure_type,
-                        finding.key.value_or(""), finding.detail);
-  }
-  if (found.findings.size() > kShownMax) {
-    keys += fmt::format("\n    and {} more", found.findings.size() - kShownMax);
-  }
+  const Listed listed = List(found, arguments);
   output.Event(
       app_id, "reconciled",
       fmt::format("{} version {}: {} ({} buckets agree, {} in flight, {} differ; {} "
@@ -53,7 +88,7 @@ void Show(const std::string& app_id, const std::string& silver,
                   silver, found.silver_version,
                   found.is_equal() ? "no difference" : "DIFFERENCES", found.match,
                   found.in_flight, found.mismatch, found.hashed, failures,
-                  Duration(found.elapsed_ms), keys),
+                  Duration(found.elapsed_ms), listed.text),
       {{"silver", silver},
        {"run_id", found.run_id},
        Number("silver_version", found.silver_version),
@@ -65,6 +100,7 @@ void Show(const std::string& app_id, const std::string& silver,
        Number("mismatch", found.mismatch),
        Number("hashed", found.hashed),
        Number("findings", static_cast<std::int64_t>(found.findings.size())),
+       {"shown", listed.json, false},
        Number("elapsed_ms", found.elapsed_ms)});
 }
 
@@ -84,18 +120,17 @@ Result<bool> ReconcileOne(const Prepared& stream, const ReconcileArguments& argu
   const runtime::ReconcileParts parts{lake, *sessions, clock, dice};
   TRY_ASSIGN(const runtime::ReconcileOutcome found,
              runtime::Reconcile(config, silver, options, parts));
-  Show(config.app_id, *config.silver, found, output);
+  Show(config.app_id, *config.silver, found, arguments, output);
   if (found.is_equal() || !arguments.repair) return found.is_equal();
   TRY_ASSIGN(const std::int64_t row_count,
              runtime::Repair(config, silver, found, parts));
-  output.Event(
-      config.app_id, "repaired",
-      fmt::format("{} rows of the source written into bronze", Grouped(row_count)),
-      {Number("rows", row_count)});
-  TRY(runtime::Apply(silver, {lake, clock, dice}));
+  output.Event(config.app_id, "repaired",
+               fmt::format("{} rows of the source written into bronze and applied",
+                           Grouped(row_count)),
+               {Number("rows", row_count)});
   TRY_ASSIGN(const runtime::ReconcileOutcome after,
              runtime::Reconcile(config, silver, options, parts));
-  Show(config.app_id, *config.silver, after, output);
+  Show(config.app_id, *config.silver, after, arguments, output);
   return after.is_equal();
 }
 

@@ -61,6 +61,7 @@ struct ReconcileArguments {
   double sample = 0.01;
   std::string report;  // A location; empty: none.
   bool repair = false;
+  bool show_keys = false;  // Values of the source, so only on request.
 };
 
 // Compares silver with the source, stream by stream. Ends with 0 if nothing differs (or

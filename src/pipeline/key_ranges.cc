@@ -29,8 +29,22 @@ std::string TextIn(std::string_view bytes) {
   return std::string(bytes.substr(sizeof(std::uint32_t), size));
 }
 
-// Ranges of the sorted `values` with the widest gaps between them.
-std::vector<std::pair<std::int64_t, std::int64_t>> AroundGaps(
+// Texts have no distance: ranges of as many of them.
+std::vector<std::pair<std::string, std::string>> InParts(
+    const std::vector<std::string>& values, std::size_t count_max) {
+  std::vector<std::pair<std::string, std::string>> ranges;
+  const std::size_t count = std::min(count_max, values.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t begin = i * values.size() / count;
+    const std::size_t end = (i + 1) * values.size() / count;
+    ranges.emplace_back(values[begin], values[end - 1]);
+  }
+  return ranges;
+}
+
+}  // namespace
+
+std::vector<std::pair<std::int64_t, std::int64_t>> RangesAround(
     const std::vector<std::int64_t>& values, std::size_t count_max) {
   std::vector<std::pair<std::uint64_t, std::size_t>> gaps;
   for (std::size_t i = 1; i < values.size(); ++i) {
@@ -52,21 +66,6 @@ std::vector<std::pair<std::int64_t, std::int64_t>> AroundGaps(
   }
   return ranges;
 }
-
-// Texts have no distance: ranges of as many of them.
-std::vector<std::pair<std::string, std::string>> InParts(
-    const std::vector<std::string>& values, std::size_t count_max) {
-  std::vector<std::pair<std::string, std::string>> ranges;
-  const std::size_t count = std::min(count_max, values.size());
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t begin = i * values.size() / count;
-    const std::size_t end = (i + 1) * values.size() / count;
-    ranges.emplace_back(values[begin], values[end - 1]);
-  }
-  return ranges;
-}
-
-}  // namespace
 
 std::optional<KeyRanges> RangesOf(const LatestImages& images, const columns::Type& type,
                                   std::size_t count_max) {
@@ -93,7 +92,7 @@ std::optional<KeyRanges> RangesOf(const LatestImages& images, const columns::Typ
   KeyRanges ranges;
   if (!numbers.empty()) {
     std::sort(numbers.begin(), numbers.end());
-    ranges.numbers = AroundGaps(numbers, count_max);
+    ranges.numbers = RangesAround(numbers, count_max);
   } else if (!texts.empty()) {
     std::sort(texts.begin(), texts.end());
     ranges.texts = InParts(texts, count_max);

@@ -22,6 +22,11 @@ struct KeyRanges {
   bool operator==(const KeyRanges&) const = default;
 };
 
+// At most `count_max` ranges that hold the values, apart where they are farthest from
+// each other. Requires sorted values, one at least, and 1 <= count_max.
+std::vector<std::pair<std::int64_t, std::int64_t>> RangesAround(
+    const std::vector<std::int64_t>& values, std::size_t count_max);
+
 // At most `count_max` ranges around the keys of `images`, whose first column is of
 // `type`. nullopt if they say nothing: a type without an order that files keep, a NULL
 // among the keys, or no key at all.

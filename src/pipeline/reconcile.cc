@@ -250,15 +250,17 @@ std::vector<Bucket> CutBuckets(std::int64_t width, const Slices& source,
   }
   for (std::size_t i = 0; i < buckets.size(); ++i) {
     Bucket& bucket = buckets[i];
-    const std::int64_t end = i + 1 < begins.size() ? begins[i + 1] : *all.rbegin() + 1;
-    // Products beyond 64 bits are keys beyond every key: open.
+    const std::int64_t last = i + 1 < begins.size() ? begins[i + 1] - 1 : *all.rbegin();
+    // Numbers beyond 64 bits are keys beyond every key: open.
     std::int64_t bound = 0;
     if (!__builtin_mul_overflow(begins[i], width, &bound)) bucket.lo = bound;
-    if (!__builtin_mul_overflow(end, width, &bound)) bucket.hi = bound;
+    const bool is_open = __builtin_add_overflow(last, std::int64_t{1}, &bound) ||
+                         __builtin_mul_overflow(bound, width, &bound);
+    if (!is_open) bucket.hi = bound;
     const bool agrees = bucket.source_rows == bucket.silver_rows &&
                         bucket.source_key_sum == bucket.silver_key_sum;
     const auto in_flight = moved.lower_bound(begins[i]);
-    const bool is_moving = in_flight != moved.end() && *in_flight < end;
+    const bool is_moving = in_flight != moved.end() && *in_flight <= last;
     bucket.status = agrees      ? BucketStatus::kMatch
                     : is_moving ? BucketStatus::kInFlight
                                 : BucketStatus::kMismatch;
@@ -279,17 +281,17 @@ Bucket WholeBucket(std::int64_t source_rows, std::int64_t silver_rows, bool move
 std::vector<std::size_t> ChooseBuckets(const std::vector<Bucket>& buckets,
                                        double fraction, Dice& dice) {
   std::vector<std::size_t> chosen;
-  std::vector<std::size_t> matching;
+  std::vector<std::size_t> others;
   for (std::size_t i = 0; i < buckets.size(); ++i) {
-    if (buckets[i].status == BucketStatus::kMismatch) chosen.push_back(i);
-    if (buckets[i].status == BucketStatus::kMatch) matching.push_back(i);
+    const bool differs = buckets[i].status == BucketStatus::kMismatch;
+    (differs ? chosen : others).push_back(i);
   }
   const auto wanted = static_cast<std::size_t>(
-      std::ceil(fraction * static_cast<double>(matching.size())));
-  for (std::size_t i = 0; i < wanted && i < matching.size(); ++i) {
-    const std::size_t at = i + dice.Below(matching.size() - i);
-    std::swap(matching[i], matching[at]);
-    chosen.push_back(matching[i]);
+      std::ceil(fraction * static_cast<double>(others.size())));
+  for (std::size_t i = 0; i < wanted && i < others.size(); ++i) {
+    const std::size_t at = i + dice.Below(others.size() - i);
+    std::swap(others[i], others[at]);
+    chosen.push_back(others[i]);
   }
   std::sort(chosen.begin(), chosen.end());
   return chosen;

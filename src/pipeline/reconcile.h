@@ -68,8 +68,9 @@ std::vector<Bucket> CutBuckets(std::int64_t width, const Slices& source,
 // A bucket of everything, where keys have no distance.
 Bucket WholeBucket(std::int64_t source_rows, std::int64_t silver_rows, bool moved);
 
-// Positions of the buckets to compare row by row: those that differ, and of those that
-// match a share of `fraction`, rounded up.
+// Positions of the buckets to compare row by row: those that differ, and of the
+// others a share of `fraction`, rounded up. Beside keys in flight there can be wrong
+// ones: rows tell them apart.
 std::vector<std::size_t> ChooseBuckets(const std::vector<Bucket>& buckets,
                                        double fraction, Dice& dice);
 

@@ -75,7 +75,36 @@ TEST(Reconcile, AllThatDiffersAndAShareOfTheRestIsRead) {
   Dice dice(7);
   EXPECT_THAT(ChooseBuckets(buckets, 0, dice), ElementsAre(3));
   EXPECT_THAT(ChooseBuckets(buckets, 0.01, dice), SizeIs(2));
-  EXPECT_THAT(ChooseBuckets(buckets, 1, dice), ElementsAre(0, 1, 2, 3, 5, 6, 7, 8, 9));
+  EXPECT_THAT(ChooseBuckets(buckets, 1, dice),
+              ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
+  // What is in flight is in the share: a row may be wrong beside it.
+  buckets.resize(5);
+  buckets.erase(buckets.begin(), buckets.begin() + 4);
+  EXPECT_THAT(ChooseBuckets(buckets, 0, dice), IsEmpty());
+  EXPECT_THAT(ChooseBuckets(buckets, 0.01, dice), ElementsAre(0));
+}
+
+TEST(Reconcile, BucketsAreOpenWhereBoundsWouldNotFit) {
+  const struct {
+    std::int64_t width;
+    std::int64_t key;
+    std::optional<std::int64_t> lo;
+    std::optional<std::int64_t> hi;
+  } cases[] = {
+      {1, INT64_MAX, INT64_MAX, std::nullopt},
+      {1, INT64_MIN, INT64_MIN, INT64_MIN + 1},
+      {10, INT64_MAX, INT64_MAX - 7, std::nullopt},
+      {10, INT64_MIN, std::nullopt, INT64_MIN + 8},
+      {SliceWidth(INT64_MIN, INT64_MAX), 5, 0, SliceWidth(INT64_MIN, INT64_MAX)}};
+  for (const auto& one : cases) {
+    const std::int64_t slice = SliceOf(one.key, one.width);
+    const std::vector<Bucket> buckets =
+        CutBuckets(one.width, {{slice, {1, one.key}}}, {}, {slice}, 1);
+    ASSERT_THAT(buckets, SizeIs(1));
+    EXPECT_EQ(buckets[0].lo, one.lo) << one.key << " by " << one.width;
+    EXPECT_EQ(buckets[0].hi, one.hi) << one.key << " by " << one.width;
+    EXPECT_EQ(buckets[0].status, BucketStatus::kInFlight);
+  }
 }
 
 SnapshotChunk Chunk(std::int64_t number, std::optional<std::string> lo,

@@ -70,6 +70,15 @@ Result<PinnedSilver> PinnedSilver::Open(lake::Lake& lake, const SilverConfig& co
           return EqualsIgnoringCase(other.name, field.name) && other.type == field.type;
         });
     (is_compared ? silver.compared_ : silver.left_out_).push_back(field.name);
+    const bool is_key = std::ranges::any_of(silver.keys_, [&](const std::string& key) {
+      return EqualsIgnoringCase(key, field.name);
+    });
+    // No key of one type would be equal to one of another.
+    if (is_key && !is_compared) {
+      return Error(ErrorId::kSilverKeyInvalid)
+          .With("column", field.name)
+          .With("reason", "silver lacks it, or has it as another type");
+    }
   }
   return silver;
 }

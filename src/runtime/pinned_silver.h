@@ -32,7 +32,8 @@ std::unique_ptr<columns::BatchReader> KeepWithin(
 class PinnedSilver {
  public:
   // The newest version. `source`: columns to compare, of which those count that silver
-  // has with the same type. Errors: LakeUnreachable without the table; the lake's.
+  // has with the same type. Errors: LakeUnreachable without the table; SilverKeyInvalid
+  // for a key that does not count; the lake's.
   static Result<PinnedSilver> Open(lake::Lake& lake, const SilverConfig& config,
                                    std::vector<std::string> keys,
                                    const std::vector<columns::Field>& source);

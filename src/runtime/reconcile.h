@@ -73,9 +73,10 @@ Result<ReconcileOutcome> Reconcile(const StreamConfig& config,
                                    const ReconcileParts& parts);
 
 // For each key that a comparison found wrong, the source's row into bronze, stamped
-// with the newest LSN before the read. Returns the number of rows. Errors: RepairNotYet
-// while the stream has not read up to that LSN, or silver has it already: changes that
-// come after could be passed over.
+// with an LSN that the stream has read up to and silver has not applied, and from there
+// into silver. Waits some seconds for such an LSN, and takes another one when silver is
+// kept up to date meanwhile and passes it. Returns the number of rows written. Errors:
+// RepairNotYet when that does not help; as Apply.
 Result<std::int64_t> Repair(const StreamConfig& config, const SilverConfig& silver,
                             const ReconcileOutcome& found, const ReconcileParts& parts);
 

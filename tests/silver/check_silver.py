@@ -33,6 +33,8 @@ from simulator import Simulator  # noqa: E402
 COLUMNS = ["id", "customer", "amount", "placed_at", "note"]
 TABLE = """CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, customer nvarchar(40) NULL,
 amount decimal(18,4) NULL, placed_at datetime2(7) NULL, note nvarchar(max) NULL)"""
+ODD = "CREATE TABLE dbo.odd (_id int NOT NULL PRIMARY KEY, _rev nvarchar(20) NULL, n int NULL)"
+TYPED = "CREATE TABLE dbo.typed (id int NOT NULL PRIMARY KEY, n int NULL)"
 LINES = """CREATE TABLE dbo.lines (order_id int NOT NULL, sku varchar(20) NOT NULL, price float NULL,
 CONSTRAINT pk_lines PRIMARY KEY (order_id, sku))"""
 DIFFERS = 65
@@ -76,8 +78,8 @@ class Place:
     """A database, its stream with silver, and both sides of the comparison."""
 
     def __init__(self, tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator,
-                 name: str, columns: list[str], **options) -> None:
-        self.tally, self.simulator, self.name, self.columns = tally, simulator, name, columns
+                 name: str, compared: list[str], **options) -> None:
+        self.tally, self.simulator, self.name, self.columns = tally, simulator, name, compared
         self.folder = folder / name
         self.silver, self.report = self.folder / "silver", self.folder / "report"
         self.pipeline = Pipeline(program, self.folder, simulator, "shop", f"dbo_{name}", f"{name}-v1",
@@ -137,6 +139,17 @@ class Place:
                 if row["run_id"] == run_id and row["key"] is not None}
 
 
+def key_text(**values) -> str:
+    return json.dumps(values, separators=(",", ":"))
+
+
+def overwrite(place: Place, held: list[dict]) -> None:
+    """Silver's rows, behind the product's back."""
+    table = deltalake.DeltaTable(os.fspath(place.silver))
+    schema = pa.schema(table.schema().to_arrow())
+    deltalake.write_deltalake(table, pa.Table.from_pylist(held, schema=schema), mode="overwrite")
+
+
 def fill(simulator: Simulator, name: str, first: int, count: int) -> None:
     values = ", ".join(f"({i}, N'customer {i % 7} é', {i}.0625, '2026-01-02 03:04:05.1234567', N'note {i}')"
                        for i in range(first, first + count))
@@ -187,7 +200,6 @@ def finalized(place: Place) -> None:
 
 def alter_silver(place: Place) -> dict[str, str]:
     """Plants differences; what must be found."""
-    table = deltalake.DeltaTable(os.fspath(place.silver))
     held = by_engine(place.silver).to_pylist()
     by_id = {row["id"]: row for row in held}
     by_id.pop(50)
@@ -198,12 +210,10 @@ def alter_silver(place: Place) -> dict[str, str]:
     by_id[54]["amount"] = by_id[54]["amount"] + type(by_id[54]["amount"])("0.0001")
     by_id[55]["placed_at"] = by_id[55]["placed_at"].replace(microsecond=123457)
     by_id[56]["note"] = None
-    schema = pa.schema(table.schema().to_arrow())
-    altered = pa.Table.from_pylist(list(by_id.values()), schema=schema)
-    deltalake.write_deltalake(table, altered, mode="overwrite")
+    overwrite(place, list(by_id.values()))
     wanted = {50: "MISSING_TARGET", 777_777: "MISSING_SOURCE"}
     wanted |= {number: "RECORD_DIFF" for number in (31, 52, 53, 54, 55, 56)}
-    return {json.dumps({"id": number}, separators=(",", ":")): kind for number, kind in wanted.items()}
+    return {key_text(id=number): kind for number, kind in wanted.items()}
 
 
 def reconciled(place: Place) -> None:
@@ -212,6 +222,9 @@ def reconciled(place: Place) -> None:
     wanted = alter_silver(place)
     told = place.reconcile("rows altered", "--bucket-rows", "50", equal=False)
     tally.equal("what was altered is found", place.found(told["run_id"]), wanted)
+    tally.equal("no key is printed", "777777" in json.dumps(told), False)
+    told = place.reconcile("rows altered, keys shown", "--show-keys", equal=False)
+    tally.equal("keys are printed on request", "777777" in json.dumps(told), True)
     # What is newest is applied already: a repair could not be told apart from it.
     code, events = place.run("reconcile", "--sample", "1", "--repair")
     tally.equal("RepairNotYet says so", (code, "MC5105" in json.dumps(events)), (RETRY, True))
@@ -242,6 +255,28 @@ def with_a_writer(place: Place) -> None:
     place.compare("after the writer")
 
 
+def kept_fresh(place: Place) -> None:
+    """A repair while `run` applies what a writer does."""
+    held = {row["id"]: row for row in by_engine(place.silver).to_pylist()}
+    held.pop(61)
+    held[62]["note"] = "somebody's"
+    overwrite(place, [*held.values(), held[63]])
+    stream = place.pipeline.start("run", ("--trigger", "continuous"))
+    process = place.pipeline.start("reconcile", ("--sample", "1", "--repair"))
+    end, wrote = time.monotonic() + 60, 0
+    while time.monotonic() < end and process.poll() is None:
+        place.simulator.run(f"UPDATE dbo.{place.name} SET amount = amount + 1 WHERE id = {100 + wrote % 50}")
+        place.simulator.capture()
+        wrote += 1
+    output = process.communicate(timeout=60)[0]
+    place.tally.equal(f"a repair of silver that is kept fresh ({output[-600:]})", process.returncode, 0)
+    stream.send_signal(signal.SIGTERM)
+    place.tally.equal(f"the stream goes on until it is stopped ({stream.communicate(timeout=60)[0][-300:]})",
+                      stream.returncode in (0, -signal.SIGTERM, 128 + signal.SIGTERM), True)
+    place.must("after the repair of fresh silver")
+    place.compare("after the repair of fresh silver")
+
+
 def killed(place: Place, count: int) -> None:
     dice = random.Random(7)
     for number in range(count):
@@ -269,14 +304,72 @@ def of_two_columns(place: Place) -> None:
     place.must("composite key, changes")
     place.compare("composite key, changes")
     place.reconcile("composite key", equal=True)
-    table = deltalake.DeltaTable(os.fspath(place.silver))
     held = by_engine(place.silver).to_pylist()
     held[0]["price"] = 99.5
-    deltalake.write_deltalake(table, pa.Table.from_pylist(held, schema=pa.schema(
-        table.schema().to_arrow())), mode="overwrite")
+    overwrite(place, held)
     told = place.reconcile("composite key, one altered", equal=False)
-    key = json.dumps({name: held[0][name] for name in ("order_id", "sku")}, separators=(",", ":"))
-    place.tally.equal("composite key: it is found", place.found(told["run_id"]), {key: "RECORD_DIFF"})
+    keys = [key_text(order_id=row["order_id"], sku=row["sku"]) for row in held]
+    place.tally.equal("composite key: it is found", place.found(told["run_id"]), {keys[0]: "RECORD_DIFF"})
+    # Counts differ by a key in flight: what is wrong beside it is found all the same.
+    held[0]["price"] = None
+    overwrite(place, held[2:] + [held[2] | {"sku": "extra"}])
+    simulator.run("INSERT dbo.lines VALUES (77, 'new', 1), (78, 'new', 1)")
+    simulator.capture()
+    told = place.reconcile("composite key, beside a key in flight", equal=False)
+    extra = key_text(order_id=held[2]["order_id"], sku="extra")
+    place.tally.equal("composite key: what is wrong is told from what is in flight",
+                      place.found(told["run_id"]),
+                      {keys[0]: "MISSING_TARGET", keys[1]: "MISSING_TARGET", extra: "MISSING_SOURCE",
+                       key_text(order_id=77, sku="new"): "IN_FLIGHT",
+                       key_text(order_id=78, sku="new"): "IN_FLIGHT"})
+
+
+def repaired(place: Place, number: int) -> None:
+    place.simulator.run(f"INSERT dbo.other (id) VALUES ({number})")
+    place.simulator.capture()
+    place.must(f"{place.name}: up to the newest commit")
+    place.reconcile(f"{place.name}: repair", "--repair", equal=True)
+    place.compare(f"{place.name}: after the repair")
+
+
+def of_odd_names(place: Place) -> None:
+    """Columns with an underscore; rows missing, altered and twice beside a key in flight."""
+    place.must("odd names")
+    held = {row["_id"]: row for row in by_engine(place.silver).to_pylist()}
+    held[3]["_rev"] = "altered"
+    held.pop(2)
+    overwrite(place, [*held.values(), held[4], held[5], held[5] | {"n": 99}])
+    place.simulator.run("INSERT dbo.odd VALUES (50, N'new', 1)")
+    place.simulator.capture()
+    told = place.reconcile("odd names, altered", equal=False)
+    place.tally.equal("odd names: counts alone say nothing", (told["in_flight"], told["mismatch"]), (1, 0))
+    wanted = {2: "MISSING_TARGET", 3: "RECORD_DIFF", 4: "MISSING_SOURCE", 5: "MISSING_SOURCE",
+              50: "IN_FLIGHT"}
+    place.tally.equal("odd names: what was altered is found", place.found(told["run_id"]),
+                      {key_text(_id=number): kind for number, kind in wanted.items()})
+    place.must("odd names, what was in flight")
+    repaired(place, 2)
+
+
+def of_another_type(place: Place) -> None:
+    """The key is written as text."""
+    place.must("key of another type")
+    place.compare("key of another type")
+    place.reconcile("key of another type", equal=True)
+    place.simulator.run("UPDATE dbo.typed SET n = 70 WHERE id = 7; INSERT dbo.typed VALUES (90, 1)")
+    place.simulator.capture()
+    place.reconcile("key of another type, changes in flight", equal=True)
+    held = by_engine(place.silver).to_pylist()
+    by_id = {row["id"]: row for row in held}
+    by_id["3"]["n"] = 99
+    by_id.pop("4")
+    overwrite(place, list(by_id.values()))
+    told = place.reconcile("key of another type, altered", equal=False)
+    place.tally.equal("key of another type: what was altered is found", place.found(told["run_id"]),
+                      {key_text(id="3"): "RECORD_DIFF", key_text(id="4"): "MISSING_TARGET",
+                       key_text(id="7"): "IN_FLIGHT", key_text(id="90"): "IN_FLIGHT"})
+    place.must("key of another type, what was in flight")
+    repaired(place, 3)
 
 
 # Keys without a distance, and dates: name, columns, key of row i.
@@ -346,13 +439,15 @@ def main() -> int:
         folder = pathlib.Path(name)
         simulator = Simulator(args.program, folder)
         try:
-            simulator.create("shop", TABLE.format(name="orders"), TABLE.format(name="plain"), LINES,
+            simulator.create("shop", TABLE.format(name="orders"), TABLE.format(name="plain"), LINES, ODD, TYPED,
                              "CREATE TABLE dbo.other (id int NOT NULL PRIMARY KEY)")
             for table in ("orders", "plain"):
                 fill(simulator, table, 1, 220)
             for order in range(1, 6):
                 simulator.run(f"INSERT dbo.lines VALUES ({order}, 'a', 1.25), ({order}, 'b', NULL)")
-            for table in ("orders", "plain", "lines", "other"):
+            simulator.run("INSERT dbo.odd VALUES " + ", ".join(f"({i}, N'rev {i}', {i})" for i in range(1, 9)))
+            simulator.run("INSERT dbo.typed VALUES " + ", ".join(f"({i}, {i})" for i in range(1, 9)))
+            for table in ("orders", "plain", "lines", "odd", "typed", "other"):
                 simulator.enable(table)
             simulator.capture()
             for table, vectors in (("orders", True), ("plain", False)):
@@ -363,9 +458,13 @@ def main() -> int:
                 if vectors:
                     reconciled(place)
                     with_a_writer(place)
+                    kept_fresh(place)
                     killed(place, args.kills)
             of_two_columns(Place(tally, args.program, folder, simulator, "lines",
                                  ["order_id", "sku", "price"]))
+            of_odd_names(Place(tally, args.program, folder, simulator, "odd", ["_id", "_rev", "n"]))
+            of_another_type(Place(tally, args.program, folder, simulator, "typed", ["id", "n"],
+                                  columns="id STRING, n INT"))
             of_other_keys(tally, args.program, folder, simulator)
         finally:
             simulator.stop()
