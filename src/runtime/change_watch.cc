@@ -18,6 +18,15 @@ constexpr std::int64_t kWaitMaxNs = 300'000 * kNsPerMs;
 
 }  // namespace
 
+bool ChangeWatch::IsNews(const Interest& interest, const Told& told,
+                         std::int64_t now_ns) {
+  const bool has_moved = told.newest && interest.after < *told.newest;
+  const std::int64_t grace_ns = told.others_have ? kMoveGraceNs : 0;
+  return told.has_changes || (has_moved && now_ns >= interest.move_at_ns + grace_ns) ||
+         (has_moved && interest.knows_stall) ||
+         (told.is_stalled && !interest.knows_stall);
+}
+
 void ChangeWatch::Wait(const Interest& interest) {
   std::unique_lock lock(mutex_);
   if (stopped_) return;
@@ -105,17 +114,17 @@ void ChangeWatch::Wake(const Result<Answer>& answer,
   const std::int64_t now_ns = clock_.MonotonicNs();
   const std::lock_guard lock(mutex_);
   if (stopped_) return;
+  Told told;
+  if (answer.ok()) {
+    told.newest = answer.value().newest;
+    told.is_stalled = cdc::IsStalled(answer.value().age_seconds);
+    told.others_have = std::ranges::count(answer.value().has_changes, true) > 0;
+  }
   for (std::size_t i = 0; i < asked.size(); ++i) {
-    const Interest& interest = asked[i]->interest;
     bool has_news = !answer.ok() || now_ns - asked[i]->since_ns >= kWaitMaxNs;
     if (answer.ok()) {
-      const Answer& told = answer.value();
-      const bool has_moved = told.newest && interest.after < *told.newest;
-      const bool stalls = cdc::IsStalled(told.age_seconds);
-      has_news = has_news || told.has_changes[i] ||
-                 (has_moved && now_ns >= interest.move_at_ns) ||
-                 (has_moved && interest.knows_stall) ||
-                 (stalls && !interest.knows_stall);
+      told.has_changes = answer.value().has_changes[i];
+      has_news = has_news || IsNews(asked[i]->interest, told, now_ns);
     }
     asked[i]->has_news = has_news;
   }

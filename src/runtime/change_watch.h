@@ -12,7 +12,9 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -27,10 +29,22 @@ class ChangeWatch {
   // What a stream that begins to wait knows.
   struct Interest {
     std::vector<std::string> capture_instances;
-    cdc::Lsn after;               // Up to here it has read, or knows of nothing.
-    std::int64_t move_at_ns = 0;  // From then on any commit above is news.
-    bool knows_stall = false;     // That the capture stands still is no news.
+    cdc::Lsn after;  // Up to here it has read, or knows of nothing.
+    // From then on any commit above is news; while other tables have changes, only
+    // kMoveGraceNs later: who has something to read goes first.
+    std::int64_t move_at_ns = 0;
+    bool knows_stall = false;  // That the capture stands still is no news.
   };
+
+  static constexpr std::int64_t kMoveGraceNs = 10'000'000'000;
+  // What a round learned of one table, and of the database.
+  struct Told {
+    std::optional<cdc::Lsn> newest;
+    bool is_stalled = false;  // The capture stands still.
+    bool has_changes = false;
+    bool others_have = false;
+  };
+  static bool IsNews(const Interest& interest, const Told& told, std::int64_t now_ns);
 
   // Borrows both.
   ChangeWatch(SessionPool& pool, Clock& clock) : pool_(pool), clock_(clock) {}
