@@ -91,6 +91,8 @@ enum class Behaviour : std::uint8_t {
   kReadFaults,
   kLoginFaults,
   kHeldLocks,
+  kReadersWait,
+  kDirtyReads,
   kErrorsAfterRows,
 };
 
@@ -179,6 +181,8 @@ inline constexpr BehaviourRow kBehaviours[] = {
     {Behaviour::kReadFaults, "read_faults", 17},
     {Behaviour::kLoginFaults, "login_faults", 17},
     {Behaviour::kHeldLocks, "held_locks", 17},
+    {Behaviour::kReadersWait, "readers_wait", 17},
+    {Behaviour::kDirtyReads, "dirty_reads", 17},
     {Behaviour::kErrorsAfterRows, "errors_after_rows", 17},
 };
 

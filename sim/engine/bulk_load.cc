@@ -187,7 +187,7 @@ Status SimEngine::BulkInsert(const std::string& database, const std::string& tab
   const std::shared_ptr<Database> found = server_->FindDatabase(database);
   const std::optional<ObjectName> name = ParseObjectName(table);
   if (found == nullptr || !name) return Refused(table, "there is no such table");
-  found->LockWriter(-1, nullptr);
+  found->LockWriter({});
   std::unique_ptr<WriteTransaction> transaction =
       WriteTransaction::Begin(found, server_->Now());
   if (transaction == nullptr) return Refused(table, "the database cannot be written");

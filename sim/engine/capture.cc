@@ -112,7 +112,7 @@ ScanResult CaptureOnce(Server& server, const std::shared_ptr<Database>& database
     NoteFailure(server, *database, result, session);
     return result;
   }
-  database->LockWriter(-1, nullptr);
+  database->LockWriter({});
   const DateTimeValue now = server.Now();
   std::unique_ptr<WriteTransaction> transaction =
       WriteTransaction::Begin(database, now);

@@ -58,4 +58,6 @@ class ChecklistTest : public EngineTest {
   static constexpr char kZero[] = "0x00000000000000000000";
 };
 
+class Checklist17 : public ChecklistTest {};
+
 }  // namespace mssql_cdc::sim

@@ -9,7 +9,6 @@ class Checklist10 : public ChecklistTest {};
 class Checklist11 : public ChecklistTest {};
 class Checklist12 : public ChecklistTest {};
 class Checklist14 : public ChecklistTest {};
-class Checklist17 : public ChecklistTest {};
 
 // Facts 1.8, S11: (1) all starts move at once, (2) rows go later, in portions; between
 // them a direct reader sees what is about to go, and the function refuses.

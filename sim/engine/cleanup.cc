@@ -13,7 +13,7 @@ namespace {
 
 std::unique_ptr<WriteTransaction> BeginOwn(Server& server,
                                            const std::shared_ptr<Database>& database) {
-  database->LockWriter(-1, nullptr);
+  database->LockWriter({});
   return WriteTransaction::Begin(database, server.Now());
 }
 

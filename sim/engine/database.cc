@@ -45,7 +45,7 @@ Result<std::shared_ptr<Database>> Database::Open(Identity identity) {
 
 Status Database::Load() {
   if (writer_ == nullptr) {
-    TRY_ASSIGN(writer_, Connection::Open(identity_.path));
+    TRY_ASSIGN(writer_, Connection::Open(identity_.path, Connection::Users::kMany));
   }
   if (!writer_->Execute(kSchema)) return Failed(*writer_, identity_.path);
   identities_.clear();
@@ -122,15 +122,24 @@ void Database::ReleaseLock(std::int32_t table_id) {
   lock_freed_.notify_all();
 }
 
-bool Database::WaitForLock(std::int32_t table_id, const void* owner, bool take,
-                           std::int64_t timeout_ms, const std::atomic<bool>* stop) {
+Database::LockAnswer Database::WaitForLock(std::int32_t table_id, bool take,
+                                           const LockWait& wait) {
   std::unique_lock lock(lock_mutex_);
-  const bool is_free = WaitUntil(lock, timeout_ms, stop, [&] {
-    const auto held = held_locks_.find(table_id);
-    return held == held_locks_.end() || held->second == owner;
-  });
-  if (is_free && take) held_locks_[table_id] = owner;
-  return is_free;
+  const LockAnswer answer =
+      WaitUntilFree(lock, wait, [&]() -> std::optional<const void*> {
+        const auto held = held_locks_.find(table_id);
+        if (held == held_locks_.end() || held->second == wait.owner)
+          return std::nullopt;
+        return held->second;
+      });
+  if (answer == LockAnswer::kHeld && take) held_locks_[table_id] = wait.owner;
+  return answer;
+}
+
+bool Database::IsLockedByOthers(std::int32_t table_id, const void* owner) {
+  const std::lock_guard lock(lock_mutex_);
+  const auto held = held_locks_.find(table_id);
+  return held != held_locks_.end() && held->second != nullptr && held->second != owner;
 }
 
 void Database::ReleaseLocksOf(const void* owner) {
@@ -158,33 +167,59 @@ Database::Reading Database::BeginRead(Connection& reader) const {
   return {catalog_, rewrite_count_};
 }
 
-bool Database::LockWriter(std::int64_t timeout_ms, const std::atomic<bool>* stop) {
+Database::LockAnswer Database::LockWriter(const LockWait& wait) {
   std::unique_lock lock(lock_mutex_);
-  if (!WaitUntil(lock, timeout_ms, stop, [&] { return !locked_; })) return false;
+  const LockAnswer answer =
+      WaitUntilFree(lock, wait, [&]() -> std::optional<const void*> {
+        return locked_ ? std::optional(writer_owner_) : std::nullopt;
+      });
+  if (answer != LockAnswer::kHeld) return answer;
   locked_ = true;
-  return true;
+  writer_owner_ = wait.owner;
+  return answer;
 }
 
-bool Database::WaitUntil(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ms,
-                         const std::atomic<bool>* stop,
-                         const std::function<bool()>& free) {
+// Whether `other` waits for `owner`, at once or through others that wait.
+bool Database::IsWaitedForBy(const void* owner, const void* other) const {
+  for (std::size_t i = 0; i <= waits_.size() && other != nullptr; ++i) {
+    if (other == owner) return true;
+    const auto next = waits_.find(other);
+    other = next == waits_.end() ? nullptr : next->second;
+  }
+  return false;
+}
+
+Database::LockAnswer Database::WaitUntilFree(
+    std::unique_lock<std::mutex>& lock, const LockWait& wait,
+    const std::function<std::optional<const void*>()>& blocker) {
   const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
-  while (!free()) {
-    if (stop != nullptr && stop->load()) return false;
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(wait.timeout_ms);
+  LockAnswer answer = LockAnswer::kHeld;
+  while (const std::optional<const void*> holder = blocker()) {
+    if (wait.owner != nullptr && IsWaitedForBy(wait.owner, *holder)) {
+      answer = LockAnswer::kDeadlock;
+      break;
+    }
+    if (wait.owner != nullptr) waits_[wait.owner] = *holder;
     const auto now = std::chrono::steady_clock::now();
-    if (timeout_ms >= 0 && now >= deadline) return false;
+    const bool late = wait.timeout_ms >= 0 && now >= deadline;
+    if (late || (wait.stop != nullptr && wait.stop->load())) {
+      answer = LockAnswer::kTimedOut;
+      break;
+    }
     auto until = now + std::chrono::milliseconds(20);
-    if (timeout_ms >= 0 && deadline < until) until = deadline;
+    if (wait.timeout_ms >= 0 && deadline < until) until = deadline;
     lock_freed_.wait_until(lock, until);
   }
-  return true;
+  waits_.erase(wait.owner);
+  return answer;
 }
 
 void Database::UnlockWriter() {
   {
     const std::lock_guard lock(lock_mutex_);
     locked_ = false;
+    writer_owner_ = nullptr;
   }
   lock_freed_.notify_all();
 }

@@ -61,9 +61,17 @@ class Database {
   // Opens a read transaction on `reader`.
   Reading BeginRead(Connection& reader) const;
 
-  // Waits for the writer lock. False: it was not free in time (`timeout_ms` below 0
-  // waits for ever), or `stop` was set.
-  bool LockWriter(std::int64_t timeout_ms, const std::atomic<bool>* stop);
+  // How waiting for a lock ended. kTimedOut: it was not free in time, or `stop` was
+  // set. kDeadlock: who holds it waits for this very owner.
+  enum class LockAnswer : std::uint8_t { kHeld, kTimedOut, kDeadlock };
+  struct LockWait {
+    // Who waits. Null: nobody that holds locks.
+    const void* owner = nullptr;
+    std::int64_t timeout_ms = -1;  // Below 0: for ever.
+    const std::atomic<bool>* stop = nullptr;
+  };
+  // Waits for the writer lock.
+  LockAnswer LockWriter(const LockWait& wait);
   void UnlockWriter();
   // The log records of `lsn` and above do not exist yet. Requires the writer lock.
   LogSequence& log() { return log_; }
@@ -80,13 +88,13 @@ class Database {
   std::atomic<bool> makes_old_change_tables{false};
 
   // Exclusive locks on tables, against readers that wait for locks and against writers.
-  // A test holds and releases them at once (HoldLock); a session, its own `owner`,
-  // waits for those of others before it reads or takes one. False: the lock was not
-  // released in time (as LockWriter).
+  // A test holds and releases them at once (HoldLock); a session, its own owner, waits
+  // for those of others before it reads or takes one.
   void HoldLock(std::int32_t table_id);
   void ReleaseLock(std::int32_t table_id);
-  bool WaitForLock(std::int32_t table_id, const void* owner, bool take,
-                   std::int64_t timeout_ms, const std::atomic<bool>* stop);
+  LockAnswer WaitForLock(std::int32_t table_id, bool take, const LockWait& wait);
+  // Whether another session holds it.
+  bool IsLockedByOthers(std::int32_t table_id, const void* owner);
   void ReleaseLocksOf(const void* owner);
 
   // Who has it as the current database.
@@ -107,8 +115,10 @@ class Database {
   friend class WriteTransaction;
   explicit Database(Identity identity) : identity_(std::move(identity)) {}
   Status Load();
-  bool WaitUntil(std::unique_lock<std::mutex>& lock, std::int64_t timeout_ms,
-                 const std::atomic<bool>* stop, const std::function<bool()>& free);
+  // `blocker`: who holds the lock; absent: nobody but the one who waits.
+  LockAnswer WaitUntilFree(std::unique_lock<std::mutex>& lock, const LockWait& wait,
+                           const std::function<std::optional<const void*>()>& blocker);
+  bool IsWaitedForBy(const void* owner, const void* other) const;
 
   const Identity identity_;
   const std::shared_ptr<StayRegister> stays_ = std::make_shared<StayRegister>();
@@ -120,8 +130,10 @@ class Database {
 
   std::mutex lock_mutex_;
   std::map<std::int32_t, const void*> held_locks_;  // The owner of each; null: a test.
+  std::map<const void*, const void*> waits_;        // Of those that wait: for whom.
   std::condition_variable lock_freed_;
   bool locked_ = false;
+  const void* writer_owner_ = nullptr;
 
   // Owned by whoever holds the writer lock.
   std::unique_ptr<Connection> writer_;

@@ -108,8 +108,8 @@ TEST_F(StorageTest, ReadersSeeWhatIsCommittedAndWritersWait) {
   Run("CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY)");
   const auto other = engine_->AdminSession("shop");
   Run("BEGIN TRAN INSERT INTO dbo.t VALUES (1)");
-  EXPECT_EQ(RunOn(*other, "SELECT COUNT(*) FROM dbo.t"), (Rows{"0"}));
   RunOn(*other, "SET LOCK_TIMEOUT 0");
+  EXPECT_EQ(ErrorOn(*other, "SELECT COUNT(*) FROM dbo.t"), 1222);
   EXPECT_EQ(ErrorOn(*other, "INSERT INTO dbo.t VALUES (2)"), 1222);
   Run("COMMIT");
   EXPECT_EQ(RunOn(*other, "SELECT COUNT(*) FROM dbo.t"), (Rows{"1"}));

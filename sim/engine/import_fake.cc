@@ -161,7 +161,7 @@ class Importer {
 };
 
 Status Importer::Fill() {
-  database_->LockWriter(-1, nullptr);
+  database_->LockWriter({});
   const std::unique_ptr<WriteTransaction> transaction =
       WriteTransaction::Begin(database_, engine_.server().Now());
   if (transaction == nullptr) return Refused(name_, "the database cannot be written");

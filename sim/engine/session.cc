@@ -177,22 +177,55 @@ bool IsMapping(const TableMeta& table) {
 
 }  // namespace
 
-void Session::WaitForTable(const std::shared_ptr<Database>& database,
+bool Session::ReadsVersions(const std::shared_ptr<Database>& database) {
+  return settings_.isolation == IsolationLevel::kSnapshot ||
+         settings_.isolation == IsolationLevel::kReadUncommitted || on_secondary() ||
+         (settings_.isolation == IsolationLevel::kReadCommitted &&
+          CatalogOf(database)->read_committed_snapshot);
+}
+
+bool Session::WaitForTable(const std::shared_ptr<Database>& database,
                            const TableMeta& table, Access access) {
   const bool takes = access == Access::kLock;
   const bool writes = access != Access::kSelect;
-  const bool versioned = settings_.isolation == IsolationLevel::kSnapshot ||
-                         settings_.isolation == IsolationLevel::kReadUncommitted ||
-                         on_secondary() ||
-                         (settings_.isolation == IsolationLevel::kReadCommitted &&
-                          CatalogOf(database)->read_committed_snapshot);
-  if (access == Access::kPeek || (!writes && versioned)) return;
-  if (!Does(Behaviour::kHeldLocks)) return;
-  if (!database->WaitForLock(table.object_id, this, takes, settings_.lock_timeout_ms,
-                             &(EngineSession::stop_requested))) {
-    RaiseFault(1222);
-  }
+  if (access == Access::kPeek || (!writes && ReadsVersions(database))) return false;
+  if (!Does(Behaviour::kHeldLocks)) return false;
+  const bool waits = database->IsLockedByOthers(table.object_id, this);
+  Require(database->WaitForLock(table.object_id, takes, OwnWait()));
   if (takes) locked_.insert(database);
+  return waits;
+}
+
+void Session::LockWritten(const std::shared_ptr<Database>& database,
+                          const TableMeta& table) {
+  if (database == temporary_ || !Does(Behaviour::kReadersWait)) return;
+  Require(database->WaitForLock(table.object_id, true, OwnWait()));
+  locked_.insert(database);
+}
+
+bool Session::ReadsDirty(const std::shared_ptr<Database>& database,
+                         const TableMeta& table, Access access) {
+  const bool dirty = access == Access::kPeek ||
+                     (access == Access::kSelect &&
+                      settings_.isolation == IsolationLevel::kReadUncommitted);
+  return dirty && database != temporary_ && !on_secondary() && !HoldsWriter(database) &&
+         Does(Behaviour::kDirtyReads) &&
+         database->IsLockedByOthers(table.object_id, this);
+}
+
+std::shared_ptr<TableSource> Session::ReadTable(
+    const std::shared_ptr<Database>& database, const TablePtr& table, Access access) {
+  auto source = std::make_shared<StoredTable>(*this, database, table);
+  if (access == Access::kDefinition) return source;
+  if (ReadsDirty(database, *table, access)) source->ReadDirty();
+  const auto fault = server_->TakeReadFault(table->FullName(), IsMapping(*table));
+  if (fault && fault->row_count == 0 && Does(Behaviour::kReadFaults)) {
+    RaiseFault(fault->number);
+  }
+  if (fault && fault->row_count > 0 && Does(Behaviour::kErrorsAfterRows)) {
+    source->FailAfter(fault->row_count, fault->number);
+  }
+  return source;
 }
 
 std::shared_ptr<TableSource> Session::FindTable(const ObjectName& name, Access access) {
@@ -224,22 +257,20 @@ std::shared_ptr<TableSource> Session::FindTable(const ObjectName& name, Access a
                  "' because snapshot isolation is not allowed in this database. Use "
                  "ALTER DATABASE to allow snapshot isolation.");
   }
-  WaitForTable(database, *table, access);
+  const bool waited = WaitForTable(database, *table, access);
+  const bool reading = std::any_of(open_cursors_.begin(), open_cursors_.end(),
+                                   [](const auto& open) { return open.second > 0; });
+  const bool rereads = waited && !reading && !KeepsSnapshot();
+  // What the others committed meanwhile counts.
+  if (rereads) EndReads();
   if (!writes) {
-    auto source = std::make_shared<StoredTable>(*this, database, table);
-    if (reads) {
-      const auto fault = server_->TakeReadFault(table->FullName(), IsMapping(*table));
-      if (fault && fault->row_count == 0 && Does(Behaviour::kReadFaults)) {
-        RaiseFault(fault->number);
-      }
-      if (fault && fault->row_count > 0 && Does(Behaviour::kErrorsAfterRows)) {
-        source->FailAfter(fault->row_count, fault->number);
-      }
-    }
-    return source;
+    const TablePtr now =
+        waited ? CatalogOf(database)->TableById(table->object_id) : table;
+    return now == nullptr ? nullptr : ReadTable(database, now, access);
   }
   // The lock comes before the rows are read that the statement is about to change.
   WriteTransaction& transaction = Write(database);
+  LockWritten(database, *table);
   const TablePtr now = transaction.catalog()->TableById(table->object_id);
   if (now == nullptr) return nullptr;
   return std::make_shared<StoredTable>(*this, database, now);

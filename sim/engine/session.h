@@ -155,8 +155,19 @@ class Session final : public EngineSession, public Environment {
   void Enter(const std::shared_ptr<Database>& database);
   View& ViewOf(const std::shared_ptr<Database>& database);
   void RequireAlive();
-  void WaitForTable(const std::shared_ptr<Database>& database, const TableMeta& table,
+  // Whether a reader at the session's isolation level waits for no locks.
+  bool ReadsVersions(const std::shared_ptr<Database>& database);
+  // False: there was nobody to wait for. Raises 1205, 1222.
+  bool WaitForTable(const std::shared_ptr<Database>& database, const TableMeta& table,
                     Access access);
+  // What is locked from its first change on, until the transaction ends.
+  void LockWritten(const std::shared_ptr<Database>& database, const TableMeta& table);
+  bool ReadsDirty(const std::shared_ptr<Database>& database, const TableMeta& table,
+                  Access access);
+  Database::LockWait OwnWait() const;
+  static void Require(Database::LockAnswer answer);
+  std::shared_ptr<TableSource> ReadTable(const std::shared_ptr<Database>& database,
+                                         const TablePtr& table, Access access);
   // Whether a statement is open that is no EXEC.
   bool RunsStatement() const;
   void FinishAutoCommit(bool succeeded);

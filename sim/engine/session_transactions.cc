@@ -62,6 +62,15 @@ void Session::EndReads() {
   }
 }
 
+Database::LockWait Session::OwnWait() const {
+  return {this, settings_.lock_timeout_ms, &(EngineSession::stop_requested)};
+}
+
+void Session::Require(Database::LockAnswer answer) {
+  if (answer == Database::LockAnswer::kDeadlock) RaiseFault(1205);
+  if (answer == Database::LockAnswer::kTimedOut) RaiseFault(1222);
+}
+
 WriteTransaction& Session::Write(const std::shared_ptr<Database>& database) {
   View& view = ViewOf(database);
   if (on_secondary() && database != temporary_ && Does(Behaviour::kSecondaryReadOnly)) {
@@ -70,10 +79,7 @@ WriteTransaction& Session::Write(const std::shared_ptr<Database>& database) {
                  "\" because the database is read-only.");
   }
   if (view.transaction == nullptr) {
-    if (!database->LockWriter(settings_.lock_timeout_ms,
-                              &(EngineSession::stop_requested))) {
-      RaiseFault(1222);
-    }
+    Require(database->LockWriter(OwnWait()));
     view.transaction = WriteTransaction::Begin(database, Now());
     if (view.transaction == nullptr) {
       RaiseSql(945, 16, 2, "Database '" + database->name() + "' cannot be opened.");

@@ -86,12 +86,19 @@ bool Statement::IsNull(int column) const {
   return sqlite3_column_type(raw_, column) == SQLITE_NULL;
 }
 
-Result<std::unique_ptr<Connection>> Connection::Open(const std::string& path) {
+Alone::Alone(Connection& connection) : connection_(connection) {
+  sqlite3_mutex_enter(sqlite3_db_mutex(connection_.raw()));
+}
+
+Alone::~Alone() { sqlite3_mutex_leave(sqlite3_db_mutex(connection_.raw())); }
+
+Result<std::unique_ptr<Connection>> Connection::Open(const std::string& path,
+                                                     Users users) {
   sqlite3* raw = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &raw,
-                                   SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE |
-                                       SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_URI,
-                                   nullptr);
+  const int mutex = users == Users::kMany ? SQLITE_OPEN_FULLMUTEX : SQLITE_OPEN_NOMUTEX;
+  const int code = sqlite3_open_v2(
+      path.c_str(), &raw,
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_URI | mutex, nullptr);
   if (code != SQLITE_OK) {
     Error error = Error(ErrorId::kSimulatorFailed)
                       .With("file", path)
@@ -139,6 +146,13 @@ Statement Connection::Prepare(const std::string& sql) {
   return Statement(this, statement, &entry->first);
 }
 
+Statement Connection::PrepareApart(const std::string& sql) {
+  sqlite3_stmt* statement = nullptr;
+  sqlite3_prepare_v3(raw_, sql.data(), static_cast<int>(sql.size()), 0, &statement,
+                     nullptr);
+  return statement == nullptr ? Statement() : Statement(this, statement, nullptr);
+}
+
 bool Connection::Execute(const std::string& sql) {
   return sqlite3_exec(raw_, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK;
 }
@@ -164,6 +178,10 @@ void Connection::DropCache() {
 }
 
 void Connection::GiveBack(sqlite3_stmt* statement, const std::string* text) {
+  if (text == nullptr) {
+    sqlite3_finalize(statement);
+    return;
+  }
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
   std::vector<sqlite3_stmt*>& idle = idle_.at(*text);

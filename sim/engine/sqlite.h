@@ -51,19 +51,37 @@ class Statement {
 
   Connection* owner_ = nullptr;
   sqlite3_stmt* raw_ = nullptr;
-  const std::string* text_ = nullptr;  // Key in the owner's cache.
+  const std::string* text_ = nullptr;  // Key in the owner's cache; null: kept apart.
+};
+
+// Keeps all others from a connection of Users::kMany while it lives.
+class Alone {
+ public:
+  explicit Alone(Connection& connection);
+  ~Alone();
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  Connection& connection_;
 };
 
 class Connection {
  public:
+  // Who uses a connection: one thread at a time, or any at once, each for statements of
+  // its own that PrepareApart gave.
+  enum class Users : std::uint8_t { kOne, kMany };
   // Opens or creates the database file.
-  static Result<std::unique_ptr<Connection>> Open(const std::string& path);
+  static Result<std::unique_ptr<Connection>> Open(const std::string& path,
+                                                  Users users = Users::kOne);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
   // A statement that is false if `sql` does not compile (see LastError()).
   Statement Prepare(const std::string& sql);
+  // The same, not kept when it is given back.
+  Statement PrepareApart(const std::string& sql);
   // Runs statements without results; false on failure.
   bool Execute(const std::string& sql);
   std::string LastError() const;

@@ -206,7 +206,9 @@ std::string BackupFile(const Database& database, const std::string& name) {
 class WriterLock {
  public:
   WriterLock(Database& database, std::int64_t timeout_ms, const std::atomic<bool>* stop)
-      : database_(database), is_held_(database.LockWriter(timeout_ms, stop)) {}
+      : database_(database),
+        is_held_(database.LockWriter({nullptr, timeout_ms, stop}) ==
+                 Database::LockAnswer::kHeld) {}
   ~WriterLock() {
     if (is_held_) database_.UnlockWriter();
   }

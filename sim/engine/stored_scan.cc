@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/engine/rows_table.h"
 #include "sim/engine/stored_table.h"
 
 namespace mssql_cdc::sim {
@@ -231,6 +232,45 @@ ScanAnswer StoredTable::Plan(const ScanShape& shape) const {
   return answer;
 }
 
+namespace {
+
+void BindRequest(Statement& statement, const std::vector<Cell>& cells,
+                 const std::optional<std::uint64_t>& row_limit) {
+  int index = 1;
+  for (const Cell& cell : cells) BindCell(statement, index++, cell);
+  if (!row_limit) return;
+  statement.BindInt(index, static_cast<std::int64_t>(
+                               std::min<std::uint64_t>(*row_limit, 1ull << 62)));
+}
+
+}  // namespace
+
+// All rows at once, through the connection that the other session writes with: nothing
+// of ours is open there when it goes on.
+std::unique_ptr<RowCursor> StoredTable::OpenDirty(const std::string& text,
+                                                  const std::vector<Cell>& cells,
+                                                  const ScanRequest& request) {
+  std::vector<Row> rows;
+  Connection& writer = database_->writer();
+  const Alone alone(writer);
+  Statement statement = writer.PrepareApart(text);
+  Step step = Step::kFailed;
+  if (statement) {
+    BindRequest(statement, cells, request.row_limit);
+    while ((step = statement.Next()) == Step::kRow) {
+      Row& row = rows.emplace_back(columns_.size());
+      int position = 0;
+      for (const std::size_t column : request.shape.columns) {
+        DecodeColumn(table_->columns[column].type, statement, position++, row[column]);
+      }
+    }
+  }
+  if (step != Step::kDone) {
+    RaiseSql(601, 12, 3, "Could not continue scan with NOLOCK due to data movement.");
+  }
+  return std::make_unique<RowsCursor>(std::move(rows));
+}
+
 std::unique_ptr<RowCursor> StoredTable::Open(const ScanRequest& request) {
   const ScanShape& shape = request.shape;
   const Choice choice = Choose(*table_, shape);
@@ -279,14 +319,10 @@ std::unique_ptr<RowCursor> StoredTable::Open(const ScanRequest& request) {
     }
   }
   if (request.row_limit) text += " LIMIT ?";
+  if (dirty_ && !shape.row_ids) return OpenDirty(text, cells, request);
   Statement statement = session_.Reader(database_).Prepare(text);
   if (!statement) RaiseSql(208, 16, 1, "Invalid object name '" + name_ + "'.");
-  int index = 1;
-  for (const Cell& cell : cells) BindCell(statement, index++, cell);
-  if (request.row_limit) {
-    statement.BindInt(index, static_cast<std::int64_t>(std::min<std::uint64_t>(
-                                 *request.row_limit, 1ull << 62)));
-  }
+  BindRequest(statement, cells, request.row_limit);
   return std::make_unique<StoredCursor>(*this, session_, std::move(statement),
                                         std::move(columns), shape.row_ids, key_count);
 }

@@ -72,7 +72,7 @@ WriteTransaction& StoredTable::Write() {
 }
 
 std::optional<Growth> StoredTable::growth() const {
-  if (!Grows() || fail_number_ != 0) return std::nullopt;
+  if (!Grows() || dirty_ || fail_number_ != 0) return std::nullopt;
   const std::optional<std::uint64_t> rewrite_count = session_.RewriteCount(database_);
   const TablePtr mapping = catalog_->FindTable("cdc", "lsn_time_mapping");
   if (!rewrite_count || mapping == nullptr) return std::nullopt;

@@ -28,6 +28,8 @@ class StoredTable final : public TableSource {
   std::uint64_t Delete(const DeleteRequest& request) override;
 
   const TableMeta& meta() const { return *table_; }
+  // Reads of it see what others have not committed.
+  void ReadDirty() { dirty_ = true; }
   // Reads of it fail with `number` after so many rows.
   void FailAfter(std::int64_t row_count, std::int32_t number) {
     fail_after_ = row_count;
@@ -72,6 +74,9 @@ class StoredTable final : public TableSource {
                                const Row& values, WriteTransaction& transaction);
   std::optional<std::size_t> IdentityColumn() const;
 
+  std::unique_ptr<RowCursor> OpenDirty(const std::string& text,
+                                       const std::vector<Cell>& cells,
+                                       const ScanRequest& request);
   // Whether it is one of the tables that only capture adds to.
   bool Grows() const;
   // The session's transaction, about to write this table.
@@ -95,6 +100,7 @@ class StoredTable final : public TableSource {
   std::map<std::string, std::unique_ptr<RowExpression>> expressions_;
   std::int64_t fail_after_ = 0;
   std::int32_t fail_number_ = 0;
+  bool dirty_ = false;
 };
 
 // Raises an error that was asked for, with SQL Server's text where it has one.
