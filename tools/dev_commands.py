@@ -217,6 +217,7 @@ BENCHES = {
     "latency": bench_program("latency_bench"),
     "idle": script("bench/idle.py", "--program", dev_steps.PROGRAM),
     "planning": bench_program("planning_bench"),
+    "many": script("bench/many.py", "--program", dev_steps.PROGRAM),
     "read": script("bench/read.py"),
     "serve": script("bench/serve.py"),
     "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),

@@ -145,6 +145,8 @@ STEPS = [
                  dev_paths.program("tests/write_tables"))),
     Step("silver end to end", "a simulated table to silver, read by others, reconciled, repaired",
          counted(ROOT / "tests/silver/check_silver.py", "--program", PROGRAM)),
+    Step("options", "many tables by one [[stream]], one of which fails",
+         counted(ROOT / "tests/options/check_options.py", "--program", PROGRAM)),
     Step("existing", "the existing package on Spark reads the simulator; its bronze is ours",
          counted(*EXISTING, "--quick")),
     Step("python", "what of the Python package needs no extension",

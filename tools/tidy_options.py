@@ -14,6 +14,7 @@ ELSEWHERE = {
     "connectTimeout": "tests/hostile/hostile.py",
     "backend": "tests/fake/check_fake.py",
     "fakePath": "tests/fake/check_fake.py",
+    "captureInstances": "tests/options/check_options.py",
 }
 
 

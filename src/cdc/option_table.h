@@ -95,6 +95,8 @@ inline constexpr std::array kOptionTable = {
     OptionRow{"silverIntervalMs", OptionGroup::kLocal, "1000", "an integer from 0"},
     OptionRow{"deletionVectors", OptionGroup::kLocal, "true",
               "true, 1, yes, y, false, 0, no or n"},
+    OptionRow{"captureInstances", OptionGroup::kLocal, "none",
+              "names and patterns separated by commas, or a list of them"},
     OptionRow{"pollFirstMs", OptionGroup::kLocal, "10", "an integer from 1"},
     OptionRow{"pollMaxMs", OptionGroup::kLocal, "2000", "an integer from 1"},
     OptionRow{"retries", OptionGroup::kLocal, "3", "an integer from 0"},

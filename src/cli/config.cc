@@ -12,6 +12,8 @@
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
+#include <nlohmann/json.hpp>
+
 #include "base/near_names.h"
 #include "base/text.h"
 
@@ -135,7 +137,23 @@ class Parser {
       return std::to_string(*number);
     if (const auto number = node.value_exact<double>())
       return fmt::format("{}", *number);
-    return Invalid(std::string(name), node, "a string, number or boolean").error();
+    if (const auto list = ReadList(node)) return *list;
+    return Invalid(std::string(name), node,
+                   "a string, number, boolean or list of strings")
+        .error();
+  }
+
+  // A list of strings as JSON, which is how options take one.
+  static std::optional<std::string> ReadList(const toml::node& node) {
+    const toml::array* array = node.as_array();
+    if (array == nullptr) return std::nullopt;
+    nlohmann::json list = nlohmann::json::array();
+    for (const toml::node& element : *array) {
+      const auto text = element.value_exact<std::string>();
+      if (!text) return std::nullopt;
+      list.push_back(*text);
+    }
+    return list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
 
   Result<Secret> ReadSecret(std::string_view name, const toml::node& node) {

@@ -66,6 +66,17 @@ TEST(Config, ASecretMayBeInAFile) {
   EXPECT_EQ(file.value().streams[0].password->Reveal(), "from-file");
 }
 
+TEST(Config, AListOfStringsIsJson) {
+  const auto file = ParsePipeline("[[stream]]\ncaptureInstances=[\"a_*\", 'b \"c']\n",
+                                  "p", "", Fixed());
+  ASSERT_TRUE(file.ok()) << file.error().Text();
+  EXPECT_EQ(file.value().streams[0].options.at("captureInstances"),
+            R"(["a_*","b \"c"])");
+  const auto mixed = ParsePipeline("[[stream]]\nkeys=[\"a\", 1]\n", "p", "", Fixed());
+  ASSERT_FALSE(mixed.ok());
+  EXPECT_EQ(mixed.error().id(), ErrorId::kOptionInvalid);
+}
+
 TEST(Config, AFolderIsNoFile) {
   const auto text = RealSurroundings().read_file(testing::TempDir());
   ASSERT_FALSE(text.ok());

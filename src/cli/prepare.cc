@@ -9,7 +9,10 @@
 
 #include "base/text.h"
 #include "cli/config.h"
+#include "cli/fan_out.h"
 #include "fake/fake_session.h"
+#include "net/tcp.h"
+#include "runtime/instances.h"
 
 namespace mssql_cdc::cli {
 namespace {
@@ -140,6 +143,16 @@ Result<std::vector<Prepared>> Prepare(const PipelineArguments& arguments,
   }
   TRY_ASSIGN(PipelineFile file, ParsePipeline(text.value(), arguments.file,
                                               FolderOf(arguments.file), surroundings));
+  const auto list =
+      [&](const StreamSettings& settings) -> Result<std::vector<cdc::CaptureInstance>> {
+    TRY_ASSIGN(const Prepared stream,
+               PrepareStream(file, settings, arguments, kind, output, clock));
+    net::TcpDialer dialer(clock);
+    const auto sessions = SessionsOf(stream, dialer, clock);
+    TRY_ASSIGN(const std::unique_ptr<sqlserver::Session> session, sessions->Open());
+    return runtime::AskInstances(*session);
+  };
+  TRY(ExpandStreams(file, list));
   for (const std::string& warning : file.warnings) output.Warning("", warning);
   std::vector<Prepared> prepared;
   for (const StreamSettings& settings : file.streams) {

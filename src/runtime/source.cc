@@ -11,6 +11,7 @@
 #include "cdc/snapshot_plan.h"
 #include "cdc/spark_ddl.h"
 #include "runtime/ask.h"
+#include "runtime/instances.h"
 #include "sqlserver/statements.h"
 
 namespace mssql_cdc::runtime {
@@ -28,22 +29,6 @@ Result<std::vector<T>> ReadAll(
     for (T& item : some) all.push_back(std::move(item));
   }
   return all;
-}
-
-Result<std::vector<cdc::CaptureInstance>> AskInstances(Session& session) {
-  Result<std::vector<ResultSet>> sets = Ask(session, sqlserver::ListInstances(), 1);
-  if (!sets.ok()) {
-    // "The database '%.*ls' is not enabled for Change Data Capture": 22901; the
-    // procedure itself is unknown to editions without it: 2812.
-    const std::optional<std::string_view> number = sets.error().Fact("number");
-    if (number == "22901" || number == "2812") {
-      return Error(ErrorId::kCdcNotEnabled)
-          .With("database", session.facts().database)
-          .With("number", std::string(*number));
-    }
-    return std::move(sets).error();
-  }
-  return ReadAll(sets.value()[0], cdc::ReadInstances);
 }
 
 Result<cdc::CommitClock> AskClock(Session& session, const std::string& option) {
@@ -165,6 +150,22 @@ Error CaptureHasNotRun(const Source& source) {
 }
 
 }  // namespace
+
+Result<std::vector<cdc::CaptureInstance>> AskInstances(Session& session) {
+  Result<std::vector<ResultSet>> sets = Ask(session, sqlserver::ListInstances(), 1);
+  if (!sets.ok()) {
+    // "The database '%.*ls' is not enabled for Change Data Capture": 22901; the
+    // procedure itself is unknown to editions without it: 2812.
+    const std::optional<std::string_view> number = sets.error().Fact("number");
+    if (number == "22901" || number == "2812") {
+      return Error(ErrorId::kCdcNotEnabled)
+          .With("database", session.facts().database)
+          .With("number", std::string(*number));
+    }
+    return std::move(sets).error();
+  }
+  return ReadAll(sets.value()[0], cdc::ReadInstances);
+}
 
 std::vector<columns::Field> Source::fields() const {
   std::vector<columns::Field> fields;

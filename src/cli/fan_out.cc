@@ -1,0 +1,227 @@
+#include "cli/fan_out.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/case_fold.h"
+#include "base/text.h"
+#include "cdc/option_values.h"
+
+namespace mssql_cdc::cli {
+namespace {
+
+constexpr std::string_view kPlaceholder = "{ci}";
+constexpr std::string_view kOption = "captureInstances";
+
+// Options in which {ci} stands for a name; those that must have it come first.
+constexpr std::string_view kRequired[] = {"target", "app_id", "checkpoint"};
+constexpr std::string_view kTemplates[] = {"target",      "app_id",        "checkpoint",
+                                           "facts_table", "control_table", "silver",
+                                           "metricsPath", "fakePath"};
+
+const std::string* Find(const StreamSettings& settings, std::string_view name) {
+  for (const auto& [key, value] : settings.options) {
+    if (EqualsIgnoringAsciiCase(key, name)) return &value;
+  }
+  return nullptr;
+}
+
+void Erase(StreamSettings& settings, std::string_view name) {
+  std::erase_if(settings.options, [&](const auto& option) {
+    return EqualsIgnoringAsciiCase(option.first, name);
+  });
+}
+
+// "a, b" or ["a", "b"].
+Result<std::vector<std::string>> ReadNames(const std::string& text) {
+  std::vector<std::string> names;
+  if (Trim(text).starts_with('[')) return cdc::ParseNamesOption(kOption, text);
+  std::string_view rest = text;
+  while (!Trim(rest).empty()) {
+    const auto comma = rest.find(',');
+    const std::string_view name = Trim(rest.substr(0, comma));
+    if (name.empty()) return cdc::OptionRefused(kOption, text);
+    names.emplace_back(name);
+    rest = comma == std::string_view::npos ? "" : rest.substr(comma + 1);
+  }
+  if (names.empty()) return cdc::OptionRefused(kOption, text);
+  return names;
+}
+
+bool IsPattern(std::string_view wanted) {
+  return wanted.find_first_of("*?") != std::string_view::npos;
+}
+
+Status CheckTemplate(const StreamSettings& settings, std::string_view option) {
+  const std::string* value = Find(settings, option);
+  if (value == nullptr || value->find(kPlaceholder) != std::string::npos) return Unit{};
+  return Error(ErrorId::kOptionInvalid)
+      .With("option", std::string(option))
+      .With("value", *value)
+      .With("reason", "with captureInstances it must contain {ci}");
+}
+
+// The oldest of each table, of those that match.
+std::vector<std::string> OldestMatches(
+    const std::string& pattern, const std::vector<cdc::CaptureInstance>& listed) {
+  std::map<std::pair<std::string, std::string>, const cdc::CaptureInstance*> oldest;
+  for (const cdc::CaptureInstance& instance : listed) {
+    if (!Matches(pattern, instance.name)) continue;
+    const cdc::CaptureInstance*& held =
+        oldest[{instance.source_schema, instance.source_table}];
+    if (held == nullptr || instance.created_us < held->created_us) held = &instance;
+  }
+  std::vector<std::string> names;
+  for (const auto& [table, instance] : oldest) names.push_back(instance->name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+StreamSettings ForInstance(const StreamSettings& settings, const std::string& name) {
+  StreamSettings one = settings;
+  for (auto& [key, value] : one.options) {
+    const bool is_template = std::any_of(
+        std::begin(kTemplates), std::end(kTemplates),
+        [&key = key](std::string_view t) { return EqualsIgnoringAsciiCase(t, key); });
+    if (is_template) value = WithInstance(std::move(value), name);
+  }
+  one.options["captureInstance"] = name;
+  return one;
+}
+
+}  // namespace
+
+bool FanOut::has_pattern() const {
+  return std::any_of(wanted.begin(), wanted.end(), IsPattern);
+}
+
+Result<std::optional<FanOut>> ReadFanOut(StreamSettings settings) {
+  const std::string* text = Find(settings, kOption);
+  if (text == nullptr) return std::optional<FanOut>();
+  FanOut fan_out;
+  TRY_ASSIGN(fan_out.wanted, ReadNames(*text));
+  if (Find(settings, "captureInstance") != nullptr) {
+    return Error(ErrorId::kOptionsClash)
+        .With("options", "captureInstance, captureInstances")
+        .With("reason", "one stream reads one table or many");
+  }
+  for (const std::string_view option : kRequired) {
+    if (Find(settings, option) == nullptr) {
+      return Error(ErrorId::kOptionMissing).With("option", std::string(option));
+    }
+    TRY(CheckTemplate(settings, option));
+  }
+  TRY(CheckTemplate(settings, "silver"));
+  Erase(settings, kOption);
+  fan_out.settings = std::move(settings);
+  return std::optional(std::move(fan_out));
+}
+
+bool Matches(std::string_view pattern, std::string_view name) {
+  const std::string wanted = LowerCase(pattern);
+  const std::string text = LowerCase(name);
+  std::size_t p = 0;
+  std::size_t t = 0;
+  std::size_t star = std::string::npos;  // The last * met, and where it may go on.
+  std::size_t resume = 0;
+  while (t < text.size()) {
+    if (p < wanted.size() && wanted[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (p < wanted.size() && (wanted[p] == '?' || wanted[p] == text[t])) {
+      ++p;
+      ++t;
+    } else if (star != std::string::npos) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < wanted.size() && wanted[p] == '*') ++p;
+  return p == wanted.size();
+}
+
+Expanded ExpandFanOut(const FanOut& fan_out,
+                      const std::vector<cdc::CaptureInstance>& listed,
+                      const std::set<std::string>& taken) {
+  Expanded expanded;
+  std::set<std::string> met;
+  for (const std::string& wanted : fan_out.wanted) {
+    std::vector<std::string> names = {wanted};
+    if (IsPattern(wanted)) names = OldestMatches(wanted, listed);
+    if (names.empty()) expanded.unmatched.push_back(wanted);
+    for (const std::string& name : names) {
+      const std::string lower = LowerCase(name);
+      if (taken.contains(lower) || !met.insert(lower).second) continue;
+      expanded.streams.push_back(ForInstance(fan_out.settings, name));
+    }
+  }
+  return expanded;
+}
+
+std::string WithInstance(std::string text, const std::string& name) {
+  for (std::size_t at = text.find(kPlaceholder); at != std::string::npos;
+       at = text.find(kPlaceholder, at + name.size())) {
+    text.replace(at, kPlaceholder.size(), name);
+  }
+  return text;
+}
+
+namespace {
+
+void ExpandCatalog(PipelineFile& file, const std::string& name) {
+  std::map<std::string, std::string> more;
+  for (const auto& [table, location] : file.catalog) {
+    if (table.find(kPlaceholder) == std::string::npos) continue;
+    more.emplace(WithInstance(table, name), WithInstance(location, name));
+  }
+  file.catalog.merge(more);
+}
+
+std::set<std::string> NamesOfTheirOwn(const PipelineFile& file) {
+  std::set<std::string> names;
+  for (const StreamSettings& settings : file.streams) {
+    const std::string* name = Find(settings, "captureInstance");
+    if (name != nullptr) names.insert(LowerCase(*name));
+  }
+  return names;
+}
+
+}  // namespace
+
+Status ExpandStreams(PipelineFile& file, const ListInstances& list) {
+  const std::set<std::string> taken = NamesOfTheirOwn(file);
+  std::vector<StreamSettings> streams;
+  std::string unmatched;
+  for (StreamSettings& settings : file.streams) {
+    TRY_ASSIGN(const std::optional<FanOut> fan_out, ReadFanOut(settings));
+    if (!fan_out) {
+      streams.push_back(std::move(settings));
+      continue;
+    }
+    std::vector<cdc::CaptureInstance> listed;
+    if (fan_out->has_pattern()) {
+      ExpandCatalog(file, fan_out->wanted.front());
+      TRY_ASSIGN(listed, list(ForInstance(fan_out->settings, fan_out->wanted.front())));
+    }
+    Expanded expanded = ExpandFanOut(*fan_out, listed, taken);
+    for (const std::string& pattern : expanded.unmatched) {
+      unmatched += (unmatched.empty() ? "" : ", ") + pattern;
+      file.warnings.push_back("captureInstances: no capture instance matches " +
+                              pattern);
+    }
+    for (StreamSettings& one : expanded.streams) {
+      ExpandCatalog(file, one.options.at("captureInstance"));
+      streams.push_back(std::move(one));
+    }
+  }
+  if (streams.empty()) {
+    return Error(ErrorId::kCaptureInstanceNotFound).With("captureInstances", unmatched);
+  }
+  file.streams = std::move(streams);
+  return Unit{};
+}
+
+}  // namespace mssql_cdc::cli

@@ -1,0 +1,148 @@
+"""Options of this program alone: one [[stream]] for many tables.
+
+A pattern must become a stream for each table, with everything below the names of its own; one whose
+table is gone must stop alone, with its error at the end. The last line is `N passed, N failed`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, os.fspath(HERE.parent / "harness"))
+
+import deltalake  # noqa: E402
+from pipeline import RECONFIGURE  # noqa: E402
+from simulator import Simulator  # noqa: E402
+
+TABLES = ("a", "b", "c", "Gone")
+
+
+class Tally:
+    def __init__(self) -> None:
+        self.passed = self.failed = 0
+
+    def equal(self, what: str, got, want) -> None:
+        same = got == want
+        self.passed += same
+        self.failed += not same
+        if not same:
+            print(f"FAILED {what}: got {got!r:.900}, expected {want!r:.900}", flush=True)
+
+
+def rows(path: pathlib.Path) -> list[dict]:
+    return deltalake.DeltaTable(os.fspath(path)).to_pyarrow_table().to_pylist()
+
+
+class Many:
+    """A pipeline file with one [[stream]] for several tables, and perhaps more behind it."""
+
+    def __init__(self, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator, instances,
+                 more: str = "", **settings) -> None:
+        self.program, self.folder, self.simulator = program, folder, simulator
+        folder.mkdir()
+        text = f"Server={simulator.host},{simulator.port};Database=many;{simulator.encryption}"
+        stream = {"captureInstances": instances, "target": "bronze/{ci}", "app_id": "{ci}-v1",
+                  "checkpoint": "checkpoints/{ci}", "facts_table": "./facts", "bootstrap": True,
+                  "silver": "silver/{ci}", "control_table": "./control"} | settings
+        self.file = folder / "pipeline.toml"
+        self.file.write_text(
+            f"[source]\nconnectionString = {json.dumps(text)}\nuser = \"{simulator.user}\"\n"
+            "password = { env = \"PIPELINE_PASSWORD\" }\ntrigger = \"availableNow\"\nretries = 0\n"
+            "[[stream]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in stream.items()
+                                     if value is not None) + more)
+
+    def run(self, command: str = "run") -> tuple[int, list[dict]]:
+        done = subprocess.run([self.program, command, self.file, "--log", "json"], text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
+                              env=dict(os.environ, PIPELINE_PASSWORD=self.simulator.password))
+        events = []
+        for line in done.stdout.splitlines():
+            try:
+                events.append(json.loads(line))
+            except ValueError:
+                events.append({"text": line})
+        return done.returncode, events
+
+
+def many_tables(tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator) -> None:
+    simulator.create("many", *(f"CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY)" for name in TABLES))
+    for name in TABLES:
+        simulator.run(f"INSERT dbo.{name} VALUES (1)")
+        simulator.enable(name)
+    many = Many(program, folder / "many", simulator, ["dbo_*", "none_*"])
+    code, events = many.run()
+    tally.equal(f"a pattern: exit code ({events[-3:]})", code, 0)
+    tally.equal("a pattern that matches nothing is told",
+                sum("none_*" in json.dumps(event) for event in events), 1)
+    for name in TABLES:
+        for layer in ("bronze", "silver", "checkpoints"):
+            tally.equal(f"{name}: {layer}", (many.folder / layer / f"dbo_{name}").is_dir(), True)
+        tally.equal(f"{name}: silver", [row["id"] for row in rows(many.folder / f"silver/dbo_{name}")], [1])
+    tally.equal("one facts table", {row["app_id"] for row in rows(many.folder / "facts")},
+                {f"dbo_{name}-v1" for name in TABLES})
+    # A newer instance is no table of its own; a table that is gone is listed no more.
+    simulator.run("EXEC sys.sp_cdc_enable_table N'dbo', N'a', @capture_instance = N'dbo_a_2', "
+                  "@role_name = NULL")
+    simulator.run("EXEC sys.sp_cdc_disable_table N'dbo', N'Gone', N'dbo_Gone'")
+    for name in ("a", "b", "c"):
+        simulator.run(f"INSERT dbo.{name} VALUES (2)")
+    simulator.capture()
+    code, events = many.run()
+    tally.equal(f"after a table went: exit code ({events[-3:]})", code, 0)
+    for name in ("a", "b", "c"):
+        tally.equal(f"{name}: went on", sorted(row["id"] for row in rows(many.folder / f"silver/dbo_{name}")),
+                    [1, 2])
+    tally.equal("no stream of the newer instance", (many.folder / "bronze/dbo_a_2").exists(), False)
+
+
+def one_fails(tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator) -> None:
+    """Listed by name: the one that is gone fails, first of all, and stops no other."""
+    more = ('[[stream]]\ncaptureInstance = "dbo_c"\ntarget = "own/c"\napp_id = "own"\n'
+            'checkpoint = "own/checkpoint"\nbootstrap = true\n')
+    many = Many(program, folder / "listed", simulator, ["dbo_Gone", "dbo_b", "dbo_?"], more)
+    code, events = many.run()
+    tally.equal("one is gone: exit code", code, RECONFIGURE)
+    failures = [event for event in events if "MC3004" in json.dumps(event)]
+    tally.equal("one is gone: its error is told", {event.get("stream") for event in failures}, {"dbo_Gone-v1"})
+    for name in ("a", "b"):
+        tally.equal(f"{name}: the others go on", sorted(row["id"] for row in rows(many.folder / f"bronze/dbo_{name}")),
+                    [1, 2])
+    tally.equal("a stream of its own goes first", (many.folder / "own/c").is_dir(), True)
+    tally.equal("and is one", (many.folder / "bronze/dbo_c").exists(), False)
+    for number, (settings, text) in enumerate((
+            ({"target": "bronze/all"}, "{ci}"), ({"silver": "silver/all"}, "{ci}"),
+            ({"captureInstance": "dbo_a"}, "captureInstances"), ({"checkpoint": None}, "checkpoint"))):
+        wrong = Many(program, folder / f"wrong{number}", simulator, "dbo_*", **settings)
+        code, events = wrong.run("check")
+        tally.equal(f"{settings}: refused by name", (code, text in json.dumps(events)), (RECONFIGURE, True))
+    nothing = Many(program, folder / "nothing", simulator, "none_*")
+    code, events = nothing.run()
+    tally.equal("nothing matches", (code, "MC3004" in json.dumps(events)), (RECONFIGURE, True))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    args = parser.parse_args()
+    tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="mssql-cdc-options-") as name:
+        folder = pathlib.Path(name)
+        simulator = Simulator(args.program, folder)
+        try:
+            many_tables(tally, args.program, folder, simulator)
+            one_fails(tally, args.program, folder, simulator)
+        finally:
+            simulator.stop()
+    print(f"{tally.passed} passed, {tally.failed} failed")
+    return 1 if tally.failed or not tally.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
