@@ -299,24 +299,6 @@ Request AskKeyExtent(std::string_view schema, std::string_view table,
                     SettingsAfter(settings));
 }
 
-Request CountSlices(std::string_view schema, std::string_view table,
-                    std::string_view key, std::int64_t width,
-                    const SourceSettings& settings) {
-  const std::string name = QuoteName(key);
-  const std::string by = " / CAST(" + std::to_string(width) + " AS bigint)";
-  // Division cuts towards zero: below it, the slice is one further down.
-  const std::string slice = "CASE WHEN " + name + " >= 0 THEN CAST(" + name +
-                            " AS bigint)" + by + " ELSE (CAST(" + name +
-                            " AS bigint) + 1)" + by + " - 1 END";
-  return {SettingsBefore(settings) +
-              "SELECT slice, COUNT_BIG(*) AS row_count, SUM(CAST(k AS "
-              "decimal(38,0))) AS key_sum FROM (SELECT CAST(" +
-              name + " AS bigint) AS k, " + slice + " AS slice FROM " +
-              SourceTable(schema, table) + " WHERE " + name +
-              " IS NOT NULL) AS sliced GROUP BY slice" + SettingsAfter(settings),
-          {}};
-}
-
 Request CountRows(std::string_view schema, std::string_view table,
                   const SourceSettings& settings) {
   return {SettingsBefore(settings) + "SELECT COUNT_BIG(*) AS row_count FROM " +

@@ -95,9 +95,10 @@ struct ChangesQuestion {
   bool network_wait = false;
 };
 // Set 1: start_lsn, seqval, operation, command_id (if asked for), commit_time, then the
-// columns, in the change table's own total order. Sets 2 to 4, which see what happened
-// meanwhile: min_lsn (one row); commit_time of min_lsn (at most one); lsn, commit_time
-// of the newest commit (at most one). Set 5 with network_wait: as AskNetworkWait.
+// columns, in the change table's own total order.
+// Sets 2 to 4, which see what happened meanwhile: min_lsn (one row); commit_time of
+// min_lsn (at most one); lsn, commit_time of the newest commit (at most one). Set 5
+// with network_wait: as AskNetworkWait.
 Request ReadChanges(const ChangesQuestion& question);
 
 struct TilesQuestion {
@@ -139,12 +140,6 @@ std::string SettingsAfter(const SourceSettings& settings);
 Request AskKeyExtent(std::string_view schema, std::string_view table,
                      std::string_view key, const SourceSettings& settings);
 
-// Rows: slice bigint, row_count bigint, key_sum decimal(38,0): how many keys there are
-// in each slice, a slice being the key divided by `width` and rounded down. Rows whose
-// key is NULL are left out. Requires 1 <= width.
-Request CountSlices(std::string_view schema, std::string_view table,
-                    std::string_view key, std::int64_t width,
-                    const SourceSettings& settings);
 // One row: row_count bigint.
 Request CountRows(std::string_view schema, std::string_view table,
                   const SourceSettings& settings);
