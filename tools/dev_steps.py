@@ -145,7 +145,7 @@ STEPS = [
                  dev_paths.program("tests/write_tables"))),
     Step("silver end to end", "a simulated table to silver, read by others, reconciled, repaired",
          counted(ROOT / "tests/silver/check_silver.py", "--program", PROGRAM)),
-    Step("options", "many tables by one [[stream]], one of which fails",
+    Step("options", "many tables by one [[stream]], what an update wrote",
          counted(ROOT / "tests/options/check_options.py", "--program", PROGRAM)),
     Step("existing", "the existing package on Spark reads the simulator; its bronze is ours",
          counted(*EXISTING, "--quick")),

@@ -15,6 +15,8 @@ ELSEWHERE = {
     "backend": "tests/fake/check_fake.py",
     "fakePath": "tests/fake/check_fake.py",
     "captureInstances": "tests/options/check_options.py",
+    "changedColumns": "tests/options/check_options.py",
+    "unchangedLob": "tests/options/check_options.py",
 }
 
 

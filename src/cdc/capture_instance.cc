@@ -86,6 +86,8 @@ Result<std::vector<CaptureInstance>> ReadInstances(const columns::RecordBatch& a
 
 Result<std::vector<CapturedColumn>> ReadCapturedColumns(
     const columns::RecordBatch& answer) {
+  // Only what large values need; an answer may lack it.
+  constexpr std::string_view kLength = "character_maximum_length";
   std::vector<std::pair<std::int64_t, CapturedColumn>> ordered;
   for (std::int64_t i = 0; i < answer.row_count; ++i) {
     const RowView row(answer, i);
@@ -98,6 +100,10 @@ Result<std::vector<CapturedColumn>> ReadCapturedColumns(
     TRY_ASSIGN(column.scale, row.Integer("numeric_scale"));
     TRY_ASSIGN(const std::optional<std::int64_t> ordinal,
                row.Integer("column_ordinal"));
+    column.ordinal = ordinal.value_or(0);
+    if (ColumnIndex(*answer.schema, kLength).ok()) {
+      TRY_ASSIGN(column.max_length, row.Integer(kLength));
+    }
     ordered.emplace_back(ordinal.value_or(0), std::move(column));
   }
   std::stable_sort(ordered.begin(), ordered.end(),

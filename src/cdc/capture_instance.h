@@ -35,6 +35,8 @@ struct CapturedColumn {
   std::string type_name;  // Base type, as the server spells it.
   std::optional<std::int64_t> precision;
   std::optional<std::int64_t> scale;
+  std::int64_t ordinal = 0;  // From 1: its bit in the update mask.
+  std::optional<std::int64_t> max_length = std::nullopt;  // -1: max.
 };
 
 // A row of sys.columns of the source table, as it is now.

@@ -52,9 +52,10 @@ constexpr TypeRow kTypes[] = {
     {"rowversion", {Kind::kBinary}},
 };
 
-constexpr std::array<std::string_view, 9> kReservedNames = {
+constexpr std::array<std::string_view, 11> kReservedNames = {
     "_capture_instance", "_start_lsn", "_seqval",   "_operation", "_command_id",
-    "_commit_ts",        "_batch_id",  "_snapshot", "_chunk",
+    "_commit_ts",        "_batch_id",  "_snapshot", "_chunk",     "_changed_columns",
+    "_unknown_columns",
 };
 
 const SourceColumn* FindById(const std::vector<SourceColumn>& source, std::int64_t id) {

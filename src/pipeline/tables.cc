@@ -50,6 +50,13 @@ constexpr Comment kBronzeComments[] = {
     {"_chunk",
      "Number of the key range of a chunked snapshot. NULL on changes and whole "
      "snapshots."},
+    {"_changed_columns",
+     "Names of the captured columns that an update wrote, as a JSON list; NULL for "
+     "other operations and snapshot rows."},
+    {"_unknown_columns",
+     "Names of the columns that are NULL because the server did not record their "
+     "values, "
+     "as a JSON list; NULL if there is none."},
 };
 
 struct DatedColumn {

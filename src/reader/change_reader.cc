@@ -8,6 +8,7 @@
 #include "cdc/output_columns.h"
 #include "cdc/read_plan.h"
 #include "cdc/type_fit.h"
+#include "columns/take.h"
 #include "reader/make_columns.h"
 #include "sqlserver/statements.h"
 
@@ -38,6 +39,50 @@ Result<std::vector<RecordBatch>> NextSmallSet(sqlserver::Reply& reply) {
     if (!batch) return batches;
     if (batch->row_count != 0) batches.push_back(*std::move(batch));
   }
+}
+
+// Where a written column is among the columns of an answer.
+std::size_t RowIndexOf(const ChangePlan& plan, std::size_t field_index) {
+  std::size_t index = plan.command_id ? 5 : 4;
+  for (std::size_t i = 0; i < field_index; ++i) {
+    index += plan.reads.empty() || plan.reads[i].name.has_value();
+  }
+  return index;
+}
+
+RecordBatch TakeRows(const RecordBatch& batch, std::int64_t first, std::int64_t end) {
+  std::vector<std::int64_t> rows;
+  for (std::int64_t row = first; row < end; ++row) rows.push_back(row);
+  RecordBatch taken{batch.schema, end - first, {}};
+  for (const ColumnPtr& column : batch.columns) {
+    taken.columns.push_back(
+        std::make_shared<const columns::Column>(columns::Take(*column, rows)));
+  }
+  return taken;
+}
+
+// Gives the one row of `half`, an image before an update, the large values that it
+// lacks from the first of `rows`, the image after.
+Status FillHalf(const ChangePlan& plan, RecordBatch& half, const RecordBatch& rows) {
+  const std::int64_t first = 0;
+  TRY_ASSIGN(const std::optional<std::int64_t> operation,
+             cdc::IntegerCell(*rows.columns[2], first));
+  if (operation != static_cast<std::int64_t>(cdc::Operation::kUpdateAfter)) {
+    return Unit{};
+  }
+  const ColumnPtr& masks = half.columns.back();
+  for (const cdc::MaskColumn& column : plan.mask.columns) {
+    const std::size_t index = RowIndexOf(plan, column.field_index);
+    const bool is_lacking =
+        column.large != cdc::LargeValue::kNone &&
+        columns::IsNull(*half.columns[index], first) &&
+        !columns::IsNull(*masks, first) &&
+        !cdc::IsWritten(columns::BytesValue(*masks, first), column.ordinal);
+    if (!is_lacking) continue;
+    half.columns[index] = std::make_shared<const columns::Column>(
+        columns::Take(*rows.columns[index], {&first, 1}));
+  }
+  return Unit{};
 }
 
 }  // namespace
@@ -101,16 +146,68 @@ Result<std::optional<RecordBatch>> ChangeReader::NextTimed() {
   if (!reply_) TRY(Start());
   while (true) {
     if (stop_.load(std::memory_order_relaxed)) return Error(ErrorId::kStopped);
-    TRY_ASSIGN(std::optional<RecordBatch> rows, reply_->NextBatch());
+    TRY_ASSIGN(std::optional<RecordBatch> rows, NextRows());
     if (!rows) break;
     if (rows->row_count == 0) continue;
-    TRY(Count(*rows));
     TRY_ASSIGN(RecordBatch shaped, Shape(*std::move(rows)));
     counts_.size_bytes += static_cast<std::int64_t>(shaped.SizeBytes());
     return std::optional<RecordBatch>(std::move(shaped));
   }
   TRY(FinishReply());
   return std::optional<RecordBatch>();
+}
+
+// As the server gives them, but that both halves of a pair come together where one
+// needs the other.
+Result<std::optional<RecordBatch>> ChangeReader::NextRows() {
+  if (next_rows_) return std::exchange(next_rows_, std::nullopt);
+  if (rows_ended_) return std::optional<RecordBatch>();
+  TRY_ASSIGN(std::optional<RecordBatch> rows, reply_->NextBatch());
+  if (rows && rows->row_count == 0) return rows;
+  if (rows) TRY(Count(*rows));
+  rows_ended_ = !rows;
+  const bool fills =
+      plan_.mask.is_asked() && plan_.mask.unchanged_lob == cdc::UnchangedLob::kPrevious;
+  if (!fills) return rows;
+  std::optional<RecordBatch> half = std::exchange(half_pair_, std::nullopt);
+  if (rows) {
+    // The row that was kept is the one before the first of these.
+    if (half) TRY(FillHalf(plan_, *half, *rows));
+    TRY_ASSIGN(rows, KeepHalfPair(*std::move(rows)));
+  }
+  if (!half) return rows;
+  next_rows_ = std::move(rows);
+  return half;
+}
+
+Result<RecordBatch> ChangeReader::KeepHalfPair(RecordBatch rows) {
+  TRY_ASSIGN(const MaskRows mask,
+             MaskRows::Of(plan_.mask, *rows.columns[2], *rows.columns.back()));
+  if (!mask.EndsInPair()) return rows;
+  half_pair_ = TakeRows(rows, rows.row_count - 1, rows.row_count);
+  return TakeRows(rows, 0, rows.row_count - 1);
+}
+
+Status ChangeReader::ApplyMask(RecordBatch& rows, std::vector<ColumnPtr>& made) const {
+  made.resize(plan_.columns.size());
+  if (!plan_.mask.is_asked()) return Unit{};
+  const ColumnPtr masks = std::move(rows.columns.back());
+  rows.columns.pop_back();
+  TRY_ASSIGN(const MaskRows mask, MaskRows::Of(plan_.mask, *rows.columns[2], *masks));
+  std::vector<const columns::Column*> values;
+  for (const cdc::MaskColumn& column : plan_.mask.columns) {
+    ColumnPtr& value = rows.columns[RowIndexOf(plan_, column.field_index)];
+    const bool is_filled = column.large != cdc::LargeValue::kNone &&
+                           plan_.mask.unchanged_lob == cdc::UnchangedLob::kPrevious;
+    if (is_filled) value = mask.WithPrevious(column, value);
+    values.push_back(value.get());
+  }
+  for (std::size_t i = 0; i < plan_.columns.size(); ++i) {
+    const std::string& name = plan_.columns[i].name;
+    if (name == cdc::kChangedColumns) made[i] = mask.ChangedNames();
+    if (name == cdc::kUnknownColumns) made[i] = mask.UnknownNames(values);
+  }
+  return Unit{};
 }
 
 Status ChangeReader::Start() {
@@ -121,6 +218,7 @@ Status ChangeReader::Start() {
   question.command_id = plan_.command_id;
   question.zone = plan_.clock.ServerZone();
   question.network_wait = plan_.network_wait;
+  question.update_mask = plan_.mask.is_asked();
   std::vector<columns::Field> expected;
   for (std::size_t i = 0; i < plan_.columns.size(); ++i) {
     const columns::Field& field = plan_.columns[i];
@@ -134,6 +232,7 @@ Status ChangeReader::Start() {
       column.cast_to = SqlTypeName(field.type);
     }
   }
+  if (question.update_mask) expected.push_back({"__$update_mask", {Kind::kBinary}});
   TRY_ASSIGN(reply_, session_.Execute(sqlserver::ReadChanges(question), plan_.limits));
   TRY_ASSIGN(const std::optional<SchemaPtr> got, reply_->NextResult());
   if (!got) {
@@ -144,6 +243,8 @@ Status ChangeReader::Start() {
 
 Result<RecordBatch> ChangeReader::Shape(RecordBatch rows) {
   const std::size_t commit_index = plan_.command_id ? 4 : 3;
+  std::vector<ColumnPtr> made;
+  TRY(ApplyMask(rows, made));
   RecordBatch shaped{schema_, rows.row_count, {}};
   shaped.columns.reserve(schema_->fields.size());
   shaped.columns.push_back(constants_->instance_.For(rows.row_count));
@@ -173,9 +274,13 @@ Result<RecordBatch> ChangeReader::Shape(RecordBatch rows) {
   shaped.columns.push_back(std::move(times.column));
   std::size_t next = commit_index + 1;
   for (std::size_t i = 0; i < plan_.columns.size(); ++i) {
-    shaped.columns.push_back(IsRead(i)
-                                 ? std::move(rows.columns[next++])
-                                 : NullColumn(plan_.columns[i].type, rows.row_count));
+    if (made[i]) {
+      shaped.columns.push_back(std::move(made[i]));
+      continue;
+    }
+    shaped.columns.push_back(
+        IsRead(i) ? std::move(rows.columns[next++])
+                  : reader::NullColumn(plan_.columns[i].type, rows.row_count));
   }
   shaped.columns.push_back(constants_->batch_id_.For(rows.row_count));
   shaped.columns.push_back(constants_->no_snapshot_.For(rows.row_count));

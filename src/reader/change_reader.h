@@ -19,6 +19,7 @@
 #include "cdc/lsn.h"
 #include "cdc/offset.h"
 #include "columns/batch.h"
+#include "reader/mask_columns.h"
 #include "sqlserver/session.h"
 
 namespace mssql_cdc::reader {
@@ -30,6 +31,8 @@ struct ChangePlan {
   // One the instance lacks is NULL; one of a narrower type is converted by the server.
   std::vector<cdc::ColumnRead> reads;
   bool command_id = true;
+  // For columns named kChangedColumns and kUnknownColumns, and for unchangedLob.
+  MaskPlan mask = {};
   cdc::LsnWindow window;
   std::int32_t batch_id = 0;
   cdc::CommitClock clock;
@@ -84,9 +87,15 @@ class ChangeReader final : public columns::BatchReader {
 
  private:
   Result<std::optional<columns::RecordBatch>> NextTimed();
+  Result<std::optional<columns::RecordBatch>> NextRows();
   Status Start();
   Result<columns::RecordBatch> Shape(columns::RecordBatch rows);
   Status Count(const columns::RecordBatch& rows);
+  // Fills in what the mask says of the rows, and takes the mask away.
+  Status ApplyMask(columns::RecordBatch& rows, std::vector<ColumnPtr>& made) const;
+  // Unless the rows are to be filled in by those after them, the rows; else all but the
+  // last, which is kept.
+  Result<columns::RecordBatch> KeepHalfPair(columns::RecordBatch rows);
   Status FinishReply();
 
   bool IsRead(std::size_t column) const {
@@ -102,6 +111,9 @@ class ChangeReader final : public columns::BatchReader {
   columns::SchemaPtr schema_;
   std::unique_ptr<Constants> constants_;
   std::unique_ptr<sqlserver::Reply> reply_;
+  std::optional<columns::RecordBatch> half_pair_;  // One image before an update.
+  std::optional<columns::RecordBatch> next_rows_;  // Read already.
+  bool rows_ended_ = false;
   ChangeCounts counts_;
   std::optional<AfterRead> after_read_;
 };

@@ -56,6 +56,11 @@ reader::ChangePlan BatchWriter::PlanRange(const BatchTask& task,
   plan.columns = source.fields();
   plan.reads = cdc::PlanColumnReads(plan.columns, from.captured);
   plan.command_id = context_.config.include_command_id;
+  if (context_.config.changed_columns ||
+      context_.config.unchanged_lob != cdc::UnchangedLob::kNull) {
+    plan.mask.columns = cdc::PlanMask(source.fields(), from.captured);
+    plan.mask.unchanged_lob = context_.config.unchanged_lob;
+  }
   plan.window = range.window;
   plan.batch_id = static_cast<std::int32_t>(task.batch_id);
   plan.clock = source.clock;

@@ -144,6 +144,20 @@ void NoteNames(const StreamConfig& config, Source& source) {
   }
 }
 
+// Columns that reading makes, which no table has.
+void AddMadeColumns(const StreamConfig& config, Source& source) {
+  std::vector<std::string_view> names;
+  if (config.changed_columns) names.push_back(cdc::kChangedColumns);
+  if (config.unchanged_lob == cdc::UnchangedLob::kListed) {
+    names.push_back(cdc::kUnknownColumns);
+  }
+  for (const std::string_view name : names) {
+    const columns::Field field{std::string(name), {columns::Kind::kUtf8}};
+    if (!source.declared.empty()) source.declared.push_back(field);
+    source.columns.columns.push_back({field, false});
+  }
+}
+
 Error CaptureHasNotRun(const Source& source) {
   return Error(ErrorId::kCaptureHasNotRun)
       .With("capture_instance", source.instance.name);
@@ -213,6 +227,7 @@ Result<Source> AskSource(Session& session, const StreamConfig& config,
     source.declared = std::move(plan.written);
   }
   source.range_key = RangeKey(source.instance, source.columns);
+  AddMadeColumns(config, source);
 
   TRY_ASSIGN(source.clock, AskClock(session, config.source_time_zone));
   source.clock_is_assumed = source.clock.kind == cdc::CommitClock::Kind::kFixedOffset;

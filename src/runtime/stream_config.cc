@@ -87,6 +87,20 @@ Status SetSnapshotMode(StreamConfig& config, std::string_view option,
   return Unit{};
 }
 
+Status SetUnchangedLob(StreamConfig& config, std::string_view option,
+                       const std::string& text) {
+  constexpr std::pair<std::string_view, cdc::UnchangedLob> kPolicies[] = {
+      {"null", cdc::UnchangedLob::kNull},
+      {"previous", cdc::UnchangedLob::kPrevious},
+      {"listed", cdc::UnchangedLob::kListed}};
+  for (const auto& [name, policy] : kPolicies) {
+    if (LowerAscii(Trim(text)) != name) continue;
+    config.unchanged_lob = policy;
+    return Unit{};
+  }
+  return cdc::OptionRefused(option, text);
+}
+
 Status SetIntervalDays(StreamConfig& config, std::string_view option,
                        const std::string& text) {
   const std::optional<double> days = columns::ParseDoubleText(Trim(text));
@@ -119,6 +133,8 @@ constexpr ParameterRow kParameters[] = {
     {"silver", SetText<&StreamConfig::silver>},
     {"silverIntervalMs", SetNumber<&StreamConfig::silver_interval_ms, 0>},
     {"deletionVectors", SetBool<&StreamConfig::deletion_vectors>},
+    {"changedColumns", SetBool<&StreamConfig::changed_columns>},
+    {"unchangedLob", SetUnchangedLob},
     {"pollFirstMs", SetNumber<&StreamConfig::poll_first_ms, 1>},
     {"pollMaxMs", SetNumber<&StreamConfig::poll_max_ms, 1>},
     {"retries", SetNumber<&StreamConfig::retry_count_max, 0>},
@@ -159,8 +175,16 @@ Status CheckCarriedOut(const StreamConfig& config, OptionUse use) {
     case cdc::Backend::kNative:
       break;
     case cdc::Backend::kFake:
-      if (!config.fake_path.empty()) break;
-      return Error(ErrorId::kOptionMissing).With("option", "fakePath");
+      if (config.fake_path.empty()) {
+        return Error(ErrorId::kOptionMissing).With("option", "fakePath");
+      }
+      if (config.changed_columns) {
+        return refuse("changedColumns", "backend = fake has no update mask");
+      }
+      if (config.unchanged_lob != cdc::UnchangedLob::kNull) {
+        return refuse("unchangedLob", "backend = fake has no update mask");
+      }
+      break;
     case cdc::Backend::kMssqlPython:
     case cdc::Backend::kArrowOdbc:
       return refuse("backend",

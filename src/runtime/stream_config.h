@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cdc/source_options.h"
+#include "cdc/update_mask.h"
 #include "pipeline/control.h"
 #include "pipeline/snapshot_events.h"
 
@@ -67,6 +68,8 @@ struct StreamConfig : cdc::SourceOptions {
   pipeline::Granularity granularity = pipeline::Granularity::kHour;
   std::int64_t silver_interval_ms = 1'000;
   bool deletion_vectors = true;
+  bool changed_columns = false;
+  cdc::UnchangedLob unchanged_lob = cdc::UnchangedLob::kNull;
 
   // How an idle continuous stream polls: from poll_first_ms, doubling up to
   // poll_max_ms.

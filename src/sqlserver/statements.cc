@@ -215,6 +215,7 @@ Request ReadChanges(const ChangesQuestion& question) {
   for (const SelectedColumn& column : question.columns) {
     sql += ", " + Selected(column, "c.");
   }
+  if (question.update_mask) sql += ", c.[__$update_mask]";
   sql += " FROM " + ChangeTableName(question.capture_instance) +
          " AS c JOIN cdc.lsn_time_mapping AS m ON m.start_lsn = c.[__$start_lsn] "
          "WHERE c.[__$start_lsn] > @after AND c.[__$start_lsn] <= @through "

@@ -93,9 +93,10 @@ struct ChangesQuestion {
   std::vector<SelectedColumn> columns;
   std::optional<std::string> zone;
   bool network_wait = false;
+  bool update_mask = false;
 };
 // Set 1: start_lsn, seqval, operation, command_id (if asked for), commit_time, then the
-// columns, in the change table's own total order.
+// columns and the update mask (if asked for), in the change table's own total order.
 // Sets 2 to 4, which see what happened meanwhile: min_lsn (one row); commit_time of
 // min_lsn (at most one); lsn, commit_time of the newest commit (at most one). Set 5
 // with network_wait: as AskNetworkWait.

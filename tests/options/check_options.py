@@ -1,7 +1,9 @@
-"""Options of this program alone: one [[stream]] for many tables.
+"""Options of this program alone: one [[stream]] for many tables, and what an update wrote.
 
 A pattern must become a stream for each table, with everything below the names of its own; one whose
-table is gone must stop alone, with its error at the end. The last line is `N passed, N failed`.
+table is gone must stop alone, with its error at the end. `_changed_columns`, `_unknown_columns` and
+filled large values are compared with what the statements did. The last line is
+`N passed, N failed`.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, os.fspath(HERE.parent / "harness"))
 
 import deltalake  # noqa: E402
-from pipeline import RECONFIGURE  # noqa: E402
+import pyarrow as pa  # noqa: E402
+from deltalake import QueryBuilder  # noqa: E402
+from pipeline import RECONFIGURE, Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
 
 TABLES = ("a", "b", "c", "Gone")
@@ -37,7 +41,8 @@ class Tally:
 
 
 def rows(path: pathlib.Path) -> list[dict]:
-    return deltalake.DeltaTable(os.fspath(path)).to_pyarrow_table().to_pylist()
+    engine = QueryBuilder().register("t", deltalake.DeltaTable(os.fspath(path)))
+    return pa.table(engine.execute("SELECT * FROM t").read_all()).to_pylist()
 
 
 class Many:
@@ -110,7 +115,8 @@ def one_fails(tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulat
     code, events = many.run()
     tally.equal("one is gone: exit code", code, RECONFIGURE)
     failures = [event for event in events if "MC3004" in json.dumps(event)]
-    tally.equal("one is gone: its error is told", {event.get("stream") for event in failures}, {"dbo_Gone-v1"})
+    tally.equal("one is gone: its error is told", {event.get("stream") for event in failures},
+                {"dbo_Gone-v1", "dbo_Gone-v1 (silver)"})
     for name in ("a", "b"):
         tally.equal(f"{name}: the others go on", sorted(row["id"] for row in rows(many.folder / f"bronze/dbo_{name}")),
                     [1, 2])
@@ -127,6 +133,57 @@ def one_fails(tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulat
     tally.equal("nothing matches", (code, "MC3004" in json.dumps(events)), (RECONFIGURE, True))
 
 
+MASKS = """CREATE TABLE dbo.masks (id int NOT NULL PRIMARY KEY, a int NULL, made AS a + 1, b nvarchar(max) NULL,
+[c "d] varchar(20) NULL, e int NULL, f int NULL, g int NULL, h int NULL, i int NULL)"""
+
+
+def what_updates_wrote(tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator) -> None:
+    simulator.create("masks", MASKS)
+    simulator.run("INSERT dbo.masks (id, a, b, [c \"d]) VALUES (1, 1, N'large', 'c'), (2, 2, NULL, NULL)")
+    simulator.enable("masks")
+    kinds = {"listed": {"changedColumns": True, "unchangedLob": "listed"},
+             "previous": {"unchangedLob": "previous"},
+             "split": {"unchangedLob": "previous", "arrowBatchSize": 1},
+             "plain": {}}
+    pipelines = {name: Pipeline(program, folder / name, simulator, "masks", "dbo_masks", name,
+                                silver=str(folder / name / "silver"), control_table=str(folder / name / "control"),
+                                **options) for name, options in kinds.items()}
+    for pipeline in pipelines.values():
+        tally.equal("bootstrap", pipeline.run()[0], 0)
+    for sql in ("UPDATE dbo.masks SET a = 7 WHERE id = 1",
+                "UPDATE dbo.masks SET b = N'larger', i = 9 WHERE id = 1",
+                "UPDATE dbo.masks SET a = 3, [c \"d] = 'x' WHERE id = 2",
+                "DELETE dbo.masks WHERE id = 1"):
+        simulator.run(sql)
+    simulator.capture()
+    read = {}
+    for name, pipeline in pipelines.items():
+        code, output = pipeline.run()
+        tally.equal(f"{name}: stream ({output[-300:]})", code, 0)
+        found = rows(pipeline.bronze)
+        read[name] = sorted((row for row in found if row["_operation"] != 0), key=lambda row: (
+            row["_start_lsn"], row["_seqval"], row["_operation"]))
+        tally.equal(f"{name}: the made columns", {column for column in found[0]} & {"_changed_columns", "_unknown_columns"},
+                    {"_changed_columns", "_unknown_columns"} if name == "listed" else set())
+        silver = rows(pipeline.folder / "silver")
+        tally.equal(f"{name}: silver", [(row["id"], row["a"], row["b"], row['c "d']) for row in silver],
+                    [(2, 3, None, "x")])
+        tally.equal(f"{name}: none in silver", {column for column in silver[0]} & {"_changed_columns", "_unknown_columns"},
+                    set())
+    tally.equal("operations", [row["_operation"] for row in read["plain"]], [3, 4, 3, 4, 3, 4, 1])
+    tally.equal("as the server has it", [row["b"] for row in read["plain"]],
+                [None, "large", "large", "larger", None, None, "larger"])
+    for name in ("previous", "split"):
+        tally.equal(f"{name}: filled", [row["b"] for row in read[name]],
+                    ["large", "large", "large", "larger", None, None, "larger"])
+    tally.equal("listed: as the server has it", [row["b"] for row in read["listed"]],
+                [row["b"] for row in read["plain"]])
+    wrote = ['["a"]', '["a"]', '["b", "i"]', '["b", "i"]', '["a", "c \\"d"]', '["a", "c \\"d"]', None]
+    tally.equal("written", [row["_changed_columns"] for row in read["listed"]], wrote)
+    tally.equal("unknown", [row["_unknown_columns"] for row in read["listed"]],
+                ['["b"]', None, None, None, '["b"]', None, None])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -138,6 +195,7 @@ def main() -> int:
         try:
             many_tables(tally, args.program, folder, simulator)
             one_fails(tally, args.program, folder, simulator)
+            what_updates_wrote(tally, args.program, folder, simulator)
         finally:
             simulator.stop()
     print(f"{tally.passed} passed, {tally.failed} failed")
