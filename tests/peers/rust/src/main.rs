@@ -1,5 +1,8 @@
 //! Reads one query through tiberius and prints each row as a JSON array of canonical texts
-//! (tests/peers/values.py), null for NULL. Settings come in the environment.
+//! (tests/peers/values.py), null for NULL. Settings come in the environment. With a word on
+//! the command line it does the exercises instead.
+
+mod exercises;
 
 use std::env;
 use std::error::Error;
@@ -85,6 +88,9 @@ async fn read() -> Outcome<()> {
     let configured = configuration()?;
     let socket = TcpStream::connect(configured.get_addr()).await?;
     let mut client = Client::connect(configured, socket.compat_write()).await?;
+    if env::args().len() > 1 {
+        return exercises::exercise(&mut client).await;
+    }
     let rows = client.simple_query(env::var("PEER_QUERY")?).await?.into_first_result().await?;
     for row in rows {
         let texts = row.into_iter().map(|value| canonical(&value)).collect::<Outcome<Vec<_>>>()?;
