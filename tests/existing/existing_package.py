@@ -3,8 +3,8 @@
 Both bootstrap and stream the same history while nothing captures between their reads, so the LSN
 stands still for each snapshot and every column but `_batch_id` must agree, row by row. The package
 then backfills a table in chunks, applies bronze to silver and reconciles, all through Microsoft's
-driver; its silver must be the source as python-tds reads it. At last both take turns on one
-checkpoint. The last line is `N passed, N failed`, a row of bronze being one.
+driver; its silver must be the source as python-tds reads it, and equal to that of `mssql-cdc apply`
+(existing_silver.py). Both take turns on one checkpoint. The last line is `N passed, N failed`, a row of bronze being one.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import deltalake  # noqa: E402
 import pyarrow as pa  # noqa: E402
 from deltalake import QueryBuilder  # noqa: E402
 from check_values import ROWS, Table, must_run  # noqa: E402
+from existing_silver import silver_like_theirs  # noqa: E402
 from line_worker import Package, PackageFailed  # noqa: E402
 from package_worker import canonical_text  # noqa: E402
 from pipeline import Pipeline  # noqa: E402
@@ -414,7 +415,7 @@ def null_first(row: list[str | None]):
 
 
 PARTS = [tables_read_by_spark, values_through_both, bootstrap_stream_silver, chunked_backfill, taking_turns,
-         chunks_in_turns, losses_in_turns]
+         chunks_in_turns, losses_in_turns, silver_like_theirs]
 # `./dev existing` alone runs these: minutes each.
 DEAR = [chunks_in_turns, losses_in_turns]
 
