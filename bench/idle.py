@@ -141,6 +141,15 @@ class Events:
             return {event.get("stream") for _, event in self.lines if event.get("event") == "idle"}
 
 
+def create_tables(simulator: Simulator, database: str, count: int, columns: str) -> None:
+    """`dbo.t0` to `dbo.t{count - 1}`, each captured, nothing in them."""
+    simulator.create(database)
+    for number in range(count):
+        simulator.run(f"CREATE TABLE dbo.t{number} ({columns})")
+        simulator.run(f"EXEC sys.sp_cdc_enable_table N'dbo', N't{number}', @role_name = NULL")
+    simulator.capture()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -150,11 +159,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mssql-cdc-idle-") as name:
         folder = pathlib.Path(name)
         simulator = Simulator(args.program, folder)
-        simulator.create("idle")
-        for number in range(args.tables):
-            simulator.run(f"CREATE TABLE dbo.t{number} (id int NOT NULL PRIMARY KEY)")
-            simulator.run(f"EXEC sys.sp_cdc_enable_table N'dbo', N't{number}', @role_name = NULL")
-        simulator.capture()
+        create_tables(simulator, "idle", args.tables, "id int NOT NULL PRIMARY KEY")
         counter = Counter(simulator.port)
         file = write_pipeline(folder, counter, simulator, args.tables)
         begun = time.monotonic()

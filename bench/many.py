@@ -21,7 +21,7 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [os.fspath(HERE), os.fspath(HERE.parent / "tests" / "harness")]
 
-from idle import Counter, cpu_seconds, resident_mb  # noqa: E402
+from idle import Counter, cpu_seconds, create_tables, resident_mb  # noqa: E402
 from simulator import Simulator  # noqa: E402
 
 STREAM = """[[stream]]
@@ -106,11 +106,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="mssql-cdc-many-") as name:
         folder = pathlib.Path(name)
         simulator = Simulator(args.program, folder)
-        simulator.create("many")
-        for number in range(args.tables):
-            simulator.run(f"CREATE TABLE dbo.t{number} (id int NOT NULL PRIMARY KEY, note nvarchar(40) NULL)")
-            simulator.run(f"EXEC sys.sp_cdc_enable_table N'dbo', N't{number}', @role_name = NULL")
-        simulator.capture()
+        create_tables(simulator, "many", args.tables, "id int NOT NULL PRIMARY KEY, note nvarchar(40) NULL")
         counter = Counter(simulator.port)
         file = folder / "pipeline.toml"
         text = f"Server=127.0.0.1,{counter.port};Database=many;{simulator.encryption}"

@@ -30,21 +30,10 @@ from line_worker import Package, PackageFailed  # noqa: E402
 from package_worker import canonical_text  # noqa: E402
 from pipeline import Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
+from tally import Tally  # noqa: E402
 
 # The package's type map has no place for it, nor has ours (docs/formats.md).
 UNMAPPED = ("sql_variant",)
-
-
-class Tally:
-    def __init__(self) -> None:
-        self.passed = self.failed = 0
-
-    def equal(self, what: str, got, want) -> None:
-        same = got == want
-        self.passed += same
-        self.failed += not same
-        if not same:
-            print(f"FAILED {what}: the package has {got!r:.400}, expected {want!r:.400}")
 
 
 class Chain:
@@ -454,8 +443,7 @@ def main() -> int:
         finally:
             package.process.kill()
             simulator.stop()
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    return 1 if tally.failed or not tally.passed else 0
+    return tally.close()
 
 
 if __name__ == "__main__":

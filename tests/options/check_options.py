@@ -24,20 +24,9 @@ import pyarrow as pa  # noqa: E402
 from deltalake import QueryBuilder  # noqa: E402
 from pipeline import RECONFIGURE, Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
+from tally import Tally  # noqa: E402
 
 TABLES = ("a", "b", "c", "Gone")
-
-
-class Tally:
-    def __init__(self) -> None:
-        self.passed = self.failed = 0
-
-    def equal(self, what: str, got, want) -> None:
-        same = got == want
-        self.passed += same
-        self.failed += not same
-        if not same:
-            print(f"FAILED {what}: got {got!r:.900}, expected {want!r:.900}", flush=True)
 
 
 def rows(path: pathlib.Path) -> list[dict]:
@@ -198,8 +187,7 @@ def main() -> int:
             what_updates_wrote(tally, args.program, folder, simulator)
         finally:
             simulator.stop()
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    return 1 if tally.failed or not tally.passed else 0
+    return tally.close()
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ sys.path[:0] = [os.fspath(HERE.parent / name) for name in ("harness", "values", 
 from adapters_odbc import microsoft_driver  # noqa: E402
 from check_values import ROWS, Table  # noqa: E402
 from simulator import Simulator  # noqa: E402
+from tally import Tally  # noqa: E402
 
 READ = """
 import json, sys
@@ -56,17 +57,6 @@ LIMITS = {
     "arrow-odbc": ("c_time_7", "c_time_0", "c_datetimeoffset_7", "c_uniqueidentifier"),
     "mssql-python": (),
 }
-
-
-class Tally:
-    def __init__(self) -> None:
-        self.passed = self.failed = 0
-
-    def equal(self, what: str, got, want) -> None:
-        self.passed += got == want
-        self.failed += got != want
-        if got != want:
-            print(f"FAILED {what}: {got!r:.400}, native has {want!r:.400}")
 
 
 def read(site: pathlib.Path, options: dict, folder: pathlib.Path) -> dict | str:
@@ -135,8 +125,7 @@ def main() -> int:
                 compare(tally, client, told, native)
         finally:
             simulator.stop()
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    return 1 if tally.failed or not tally.passed else 0
+    return tally.close()
 
 
 if __name__ == "__main__":

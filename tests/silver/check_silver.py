@@ -29,6 +29,7 @@ import pyarrow as pa  # noqa: E402
 from deltalake import QueryBuilder  # noqa: E402
 from pipeline import RETRY, Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
+from tally import Tally  # noqa: E402
 
 COLUMNS = ["id", "customer", "amount", "placed_at", "note"]
 TABLE = """CREATE TABLE dbo.{name} (id int NOT NULL PRIMARY KEY, customer nvarchar(40) NULL,
@@ -38,18 +39,6 @@ TYPED = "CREATE TABLE dbo.typed (id int NOT NULL PRIMARY KEY, n int NULL)"
 LINES = """CREATE TABLE dbo.lines (order_id int NOT NULL, sku varchar(20) NOT NULL, price float NULL,
 CONSTRAINT pk_lines PRIMARY KEY (order_id, sku))"""
 DIFFERS = 65
-
-
-class Tally:
-    def __init__(self) -> None:
-        self.passed = self.failed = 0
-
-    def equal(self, what: str, got, want) -> None:
-        same = got == want
-        self.passed += same
-        self.failed += not same
-        if not same:
-            print(f"FAILED {what}: got {got!r:.600}, expected {want!r:.600}", flush=True)
 
 
 def plain(value):
@@ -468,8 +457,7 @@ def main() -> int:
             of_other_keys(tally, args.program, folder, simulator)
         finally:
             simulator.stop()
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    return 1 if tally.failed or not tally.passed else 0
+    return tally.close()
 
 
 if __name__ == "__main__":

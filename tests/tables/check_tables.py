@@ -24,6 +24,7 @@ import deltalake  # noqa: E402
 import pyarrow as pa  # noqa: E402
 from pipeline import Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
+from tally import Tally  # noqa: E402
 
 APP_ID = "shop-v1"
 LSN = re.compile(r"^0x[0-9A-F]{20}$")
@@ -47,24 +48,6 @@ FACTS = [
 ]
 # Of a batch with rows, all but these are set.
 NEVER_IN_A_BATCH = {"event", "lost_from_ts", "lost_to_ts", "detail"}
-
-
-class Tally:
-    def __init__(self) -> None:
-        self.passed = self.failed = 0
-
-    def equal(self, what: str, got, want) -> None:
-        if got == want:
-            self.passed += 1
-            return
-        self.failed += 1
-        print(f"FAILED {what}:\n  is     {got!r:.600}\n  should {want!r:.600}")
-
-    def true(self, what: str, condition: bool, shown="") -> None:
-        self.passed += bool(condition)
-        self.failed += not condition
-        if not condition:
-            print(f"FAILED {what}: {shown!r:.600}")
 
 
 def columns(table: deltalake.DeltaTable) -> list[tuple[str, str]]:
@@ -199,8 +182,7 @@ def main() -> int:
         check_layout(tally, "facts", facts, FACTS, "14")
         batches = check_facts(tally, facts, os.fspath(pipeline.bronze), [[1, 1, 0, 3], [0, 0, 1, 1]])
         check_bronze(tally, bronze, batches)
-    print(f"{tally.passed} passed, {tally.failed} failed")
-    return 1 if tally.failed or not tally.passed else 0
+    return tally.close()
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ sys.path.insert(0, os.fspath(HERE.parent / "harness"))
 
 import deltalake  # noqa: E402
 from simulator import PASSWORD, Simulator  # noqa: E402
+from tally import Tally  # noqa: E402
 
 EXISTING = HERE.parents[2] / "shared/data/existing-package-0.8.0"
 
@@ -55,17 +56,10 @@ failOnDataLoss = false
 """
 
 
-class TakeOver:
+class TakeOver(Tally):
     def __init__(self, program: pathlib.Path, lake: pathlib.Path, simulator: Simulator) -> None:
+        super().__init__()
         self.program, self.lake, self.simulator = program, lake, simulator
-        self.passed = self.failed = 0
-
-    def equal(self, what: str, got, want) -> None:
-        same = got == want
-        self.passed += same
-        self.failed += not same
-        if not same:
-            print(f"FAILED {what}: got {got!r:.600}, expected {want!r:.600}", flush=True)
 
     def write_file(self, mode: str, on_data_loss: str) -> None:
         connection = (f"Server={self.simulator.host},{self.simulator.port};Database=fake;"
@@ -200,8 +194,7 @@ def main() -> int:
             loses_and_recovers(test)
         finally:
             simulator.stop()
-    print(f"{test.passed} passed, {test.failed} failed")
-    return 1 if test.failed or not test.passed else 0
+    return test.close()
 
 
 if __name__ == "__main__":
