@@ -291,6 +291,22 @@ std::string TextSortKey(const Text& value, const std::string& collation,
                  RuleOfCollation(collation.empty() ? database_collation : collation));
 }
 
+bool Cell::operator==(const Cell& other) const {
+  if (kind != other.kind) return false;
+  switch (kind) {
+    case Kind::kNull:
+      return true;
+    case Kind::kInt:
+      return integer == other.integer;
+    case Kind::kReal:
+      return real == other.real;
+    case Kind::kText:
+    case Kind::kBlob:
+      return bytes == other.bytes;
+  }
+  return false;
+}
+
 bool IsTextType(TypeId id) { return id >= TypeId::kChar && id <= TypeId::kXml; }
 bool IsBinaryType(TypeId id) {
   return id >= TypeId::kBinary && id <= TypeId::kRowVersion;

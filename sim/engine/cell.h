@@ -25,7 +25,8 @@ struct Cell {
   double real = 0;
   std::string bytes;  // kText: UTF-8, unpaired surrogates as three bytes; kBlob.
 
-  bool operator==(const Cell&) const = default;
+  // What the kind does not use may hold an earlier row's value.
+  bool operator==(const Cell& other) const;
 };
 
 bool IsTextType(TypeId id);

@@ -144,6 +144,23 @@ TEST_F(Checklist06, LowestOrdinalsAreInTheLastByte) {
 }
 
 // Facts 1.1: at most 1024 captured columns, 128 bytes of mask.
+// Source: update-data-capture docs of __$update_mask: the bits of the changed columns.
+// NULL stays NULL is no change, whatever the rows before held.
+TEST_F(Checklist06, AnUpdateMarksItsOwnColumnsOnly) {
+  Run("CREATE TABLE dbo.w (id int NOT NULL PRIMARY KEY, a int, b nvarchar(max), c "
+      "varchar(9), d float)");
+  Track("w");
+  Run("INSERT INTO dbo.w (id, b) VALUES (1, N'large'), (2, NULL)");
+  Run("UPDATE dbo.w SET b = N'larger', d = 1.5 WHERE id = 1");
+  Run("UPDATE dbo.w SET a = 3, c = 'x' WHERE id = 2");
+  Run("UPDATE dbo.w SET a = NULL WHERE id = 2");
+  Capture();
+  EXPECT_EQ(
+      Run("SELECT __$update_mask FROM cdc.dbo_w_CT WHERE __$operation = 4 ORDER BY "
+          "__$start_lsn"),
+      (Rows{"0x14", "0x0A", "0x02"}));
+}
+
 TEST_F(Checklist06, AThousandAndTwentyFourColumns) {
   Run(WideTable(1024));
   Track("w");
