@@ -27,7 +27,6 @@ const FILE_SIZE_BYTES_MAX: usize = 256 << 20;
 /// A data file that is complete in storage: the row of its `add` action.
 pub struct DataFile {
     pub add: RecordBatch,
-    pub path: Path,
     pub row_count: u64,
     pub size_bytes: u64,
 }
@@ -35,7 +34,6 @@ pub struct DataFile {
 struct OpenFile {
     file: ParquetFile,
     url: Url,
-    path: Path,
 }
 
 /// Writes the batches of one source; `finish` completes the last file.
@@ -143,13 +141,13 @@ impl<'a> RowWriter<'a> {
         let path = Path::from_url_path(url.path())?;
         let upload = Upload::new(self.place, path.clone());
         let file = ParquetFile::new(upload, first.schema(), self.context)?;
-        self.paths.push(path.clone());
-        Ok(OpenFile { file, url, path })
+        self.paths.push(path);
+        Ok(OpenFile { file, url })
     }
 
     /// Completes the file that is open, if one is.
     pub fn close(&mut self) -> Outcome<()> {
-        let Some(OpenFile { mut file, url, path }) = self.open.take() else { return Ok(()) };
+        let Some(OpenFile { mut file, url }) = self.open.take() else { return Ok(()) };
         file.finish()?;
         let (row_count, size_bytes) = (file.row_count, file.size_bytes() as u64);
         let statistics = file
@@ -158,7 +156,7 @@ impl<'a> RowWriter<'a> {
             .ok_or_else(|| Failure::new(Code::Internal, "a data file has no statistics"))?;
         let meta = DataFileMetadata::new(FileMeta::new(url, now_ms()?, size_bytes), statistics);
         let add = build_add_file_metadata(meta, self.context)?.try_into_record_batch()?;
-        self.files.push(DataFile { add, path, row_count, size_bytes });
+        self.files.push(DataFile { add, row_count, size_bytes });
         Ok(())
     }
 
