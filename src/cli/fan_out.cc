@@ -62,6 +62,17 @@ Status CheckTemplate(const StreamSettings& settings, std::string_view option) {
       .With("reason", "with captureInstances it must contain {ci}");
 }
 
+// In a path its name would be several: the table would lie in another's place.
+Status CheckName(const std::string& name) {
+  if (name.find_first_of("/\\") == std::string::npos) return Unit{};
+  return Error(ErrorId::kOptionInvalid)
+      .With("option", std::string(kOption))
+      .With("value", name)
+      .With(
+          "reason",
+          "a name with / or \\ cannot stand for {ci}: give it a [[stream]] of its own");
+}
+
 // The oldest of each table, of those that match.
 std::vector<std::string> OldestMatches(
     const std::string& pattern, const std::vector<cdc::CaptureInstance>& listed) {
@@ -213,6 +224,7 @@ Status ExpandStreams(PipelineFile& file, const ListInstances& list) {
                               pattern);
     }
     for (StreamSettings& one : expanded.streams) {
+      TRY(CheckName(one.options.at("captureInstance")));
       ExpandCatalog(file, one.options.at("captureInstance"));
       streams.push_back(std::move(one));
     }

@@ -56,8 +56,8 @@ using ListInstances =
 // Puts a stream for each table in the place of each [[stream]] for many, and entries of
 // the catalog that have {ci} in their names and locations. Asks `list` only for
 // patterns; tells of those that match nothing in the file's warnings. Errors: those of
-// ReadFanOut and of `list`; CaptureInstanceNotFound (fact captureInstances) if no
-// stream is left.
+// ReadFanOut and of `list`; OptionInvalid for a name with / or \;
+// CaptureInstanceNotFound (fact captureInstances) if no stream is left.
 Status ExpandStreams(PipelineFile& file, const ListInstances& list);
 
 }  // namespace mssql_cdc::cli

@@ -148,5 +148,19 @@ TEST(FanOut, NoTableAtAllIsAnError) {
   EXPECT_THAT(file.warnings, testing::SizeIs(1));
 }
 
+TEST(FanOut, ANameThatWouldLeaveItsPlaceIsRefused) {
+  for (const char* name : {"dbo_../../etc", "dbo_a\\b", "dbo_/"}) {
+    PipelineFile file;
+    file.streams = {Settings({})};
+    const Status done = ExpandStreams(file, [&](const StreamSettings&) {
+      return Result<std::vector<cdc::CaptureInstance>>(
+          std::vector<cdc::CaptureInstance>{Instance(name, "a", 1)});
+    });
+    ASSERT_FALSE(done.ok()) << name;
+    EXPECT_EQ(done.error().id(), ErrorId::kOptionInvalid);
+    EXPECT_EQ(done.error().Fact("value"), name);
+  }
+}
+
 }  // namespace
 }  // namespace mssql_cdc::cli
