@@ -4,12 +4,14 @@ They were recorded below /lake on the package's simulated source; its history is
 simulator here, and the catalog says where the tables are now. The streams go on: one in its second
 re-snapshot's generation, past a switched capture instance, and one of a composite key whose chunked
 snapshot is complete. Then the source loses changes, and a chunked re-snapshot follows. What was
-there stays as it was; what comes is compared with the source. The last line is `N passed, N failed`.
+there stays as it was; what comes is compared with the source. Then the same from tables as each older
+schema version had them, silver included. The last line is `N passed, N failed`.
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import pathlib
@@ -22,6 +24,8 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, os.fspath(HERE.parent / "harness"))
 
 import deltalake  # noqa: E402
+from older_forms import (  # noqa: E402
+    BRONZE_SINCE, CONTROL_SINCE, FACTS_SINCE, NEWEST, facts_row_at, rewrite, version_of)
 from simulator import PASSWORD, Simulator  # noqa: E402
 from tally import Tally  # noqa: E402
 
@@ -38,6 +42,8 @@ bootstrap = true
 "/lake/facts" = "facts"
 "/lake/bronze_orders" = "bronze_orders"
 "/lake/bronze_lines" = "bronze_lines"
+"/lake/silver_orders" = "silver_orders"
+"/lake/control" = "control"
 [[stream]]
 captureInstance = "dbo_orders"
 target = "/lake/bronze_orders"
@@ -46,7 +52,7 @@ checkpoint = "ckpt/orders"
 snapshot = "{mode}"
 on_data_loss = "{on_data_loss}"
 resnapshot_interval_days = 0
-[[stream]]
+{silver}[[stream]]
 captureInstance = "dbo_lines"
 target = "/lake/bronze_lines"
 app_id = "lines-v1"
@@ -56,17 +62,23 @@ failOnDataLoss = false
 """
 
 
+# Lines of the stream of orders: the silver that the package left is kept up to date as well.
+SILVER = """silver = "/lake/silver_orders"
+control_table = "/lake/control"
+"""
+
+
 class TakeOver(Tally):
     def __init__(self, program: pathlib.Path, lake: pathlib.Path, simulator: Simulator) -> None:
         super().__init__()
         self.program, self.lake, self.simulator = program, lake, simulator
 
-    def write_file(self, mode: str, on_data_loss: str) -> None:
+    def write_file(self, mode: str, on_data_loss: str, silver: str = "") -> None:
         connection = (f"Server={self.simulator.host},{self.simulator.port};Database=fake;"
                       f"{self.simulator.encryption}")
         (self.lake / "pipeline.toml").write_text(STREAMS.format(
             connection=json.dumps(connection), user=self.simulator.user, mode=mode,
-            on_data_loss=on_data_loss))
+            on_data_loss=on_data_loss, silver=silver))
 
     def call(self, command: str, *arguments: str, want: int = 0) -> str:
         done = subprocess.run(
@@ -79,6 +91,9 @@ class TakeOver(Tally):
 
     def rows(self, table: str) -> list[dict]:
         return deltalake.DeltaTable(os.fspath(self.lake / table)).to_pyarrow_table().to_pylist()
+
+    def columns(self, table: str, names: list[str]) -> list[tuple]:
+        return sorted(tuple(row[name] for name in names) for row in self.rows(table))
 
     def source(self, table: str, columns: list[str]) -> list[tuple]:
         connection = self.simulator.connect("fake")
@@ -175,12 +190,64 @@ def loses_and_recovers(test: TakeOver) -> None:
                test.source("dbo_orders", columns))
 
 
+def without_chunks(row: dict) -> dict | None:
+    """Of bronze: what a release without chunked snapshots had written."""
+    return row if row["_chunk"] is None else None
+
+
+def older_version(test: TakeOver, version: int) -> None:
+    """Facts at `version`, bronze and control not above it; silver is the source in the end."""
+    lake, simulator = test.lake, test.simulator
+    versions = {"bronze": min(version, NEWEST["bronze"]), "facts": version,
+                "control": min(version, NEWEST["control"])}
+    rewrite(lake / "facts", version, FACTS_SINCE, facts_row_at(version))
+    rewrite(lake / "bronze_orders", versions["bronze"], BRONZE_SINCE,
+            without_chunks if versions["bronze"] < 2 else lambda row: row)
+    rewrite(lake / "control", versions["control"], CONTROL_SINCE)
+    what = f"tables at {versions}"
+    test.equal(f"{what}, before", {name: version_of(lake / table) for name, table in (
+        ("bronze", "bronze_orders"), ("facts", "facts"), ("control", "control"))}, versions)
+    columns = ["order_id", "customer", "amount", "big"]
+    # The recording ends with rows of silver altered, for its reconcile to find.
+    altered = {row[0] for row in
+               set(test.columns("silver_orders", columns)) ^ set(test.source("dbo_orders", columns))}
+    test.equal(f"{what}: altered rows", altered, {10, 11, 999})
+    before = test.rows("bronze_orders")
+    test.write_file("full", "fail", SILVER)
+    simulator.run("USE fake")
+    simulator.run("UPDATE dbo.dbo_orders SET customer = N'ours' WHERE order_id = 7")
+    simulator.run("DELETE dbo.dbo_orders WHERE order_id = 8")
+    simulator.run("INSERT dbo.dbo_orders (order_id, customer) VALUES (900, N'new')")
+    simulator.capture()
+    test.call("run")
+    test.equal(f"{what}, after", {name: version_of(lake / table) for name, table in (
+        ("bronze", "bronze_orders"), ("facts", "facts"), ("control", "control"))}, NEWEST)
+    bronze = test.rows("bronze_orders")
+    test.equal(f"{what}: changes came once", len(bronze), len(before) + 4)
+    test.equal(f"{what}: silver is the source",
+               [row for row in test.columns("silver_orders", columns) if row[0] not in altered],
+               [row for row in test.source("dbo_orders", columns) if row[0] not in altered])
+    batches = sorted(row["batch_id"] for row in test.rows("facts")
+                     if row["app_id"] == "orders-v1.g2" and row["event"] is None)
+    test.equal(f"{what}: batches without a gap", batches,
+               list(range(batches[0], batches[0] + len(batches))))
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--tables", type=pathlib.Path, default=EXISTING,
                         help="the folder that the existing package left")
     args = parser.parse_args()
+    tally = Tally()
+    take_over(args, tally, goes_on, loses_and_recovers)
+    for version in range(NEWEST["facts"] + 1):
+        take_over(args, tally, functools.partial(older_version, version=version))
+    return tally.close()
+
+
+def take_over(args, tally: Tally, *parts) -> None:
+    """`parts` on a copy of the tables and of their source."""
     with tempfile.TemporaryDirectory(prefix="mssql-cdc-takeover-") as name:
         folder = pathlib.Path(name)
         lake = folder / "lake"
@@ -188,13 +255,13 @@ def main() -> int:
         for path in [lake, *lake.rglob("*")]:
             path.chmod(path.stat().st_mode | 0o200)
         simulator = Simulator(args.program, folder, "--import-fake", os.fspath(lake / "fake"))
-        test = TakeOver(args.program, lake, simulator)
         try:
-            goes_on(test)
-            loses_and_recovers(test)
+            test = TakeOver(args.program, lake, simulator)
+            for part in parts:
+                part(test)
+            tally.passed, tally.failed = tally.passed + test.passed, tally.failed + test.failed
         finally:
             simulator.stop()
-    return test.close()
 
 
 if __name__ == "__main__":
