@@ -258,7 +258,7 @@ COMMANDS = {
     "check": Command("check", "before every commit: tidy, format, sanitizers, unit", check),
     "peers": Command("peers [--only NAME | --debezium]",
                      "other people's drivers, or Debezium, read the simulator", peers),
-    "existing": Command("existing [--only PART]", "the existing package on Spark beside ours",
+    "existing": Command("existing [--only PART ...]", "the existing package on Spark beside ours",
                         script(*dev_steps.EXISTING)),
     "wheel": Command("wheel", "build the Python package into build/wheel, and check it", wheel),
     "spark": Command("spark [--only PART ...]", "the Python package on Spark beside the binary",

@@ -16,7 +16,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path[:0] = [os.fspath(ROOT / "tests" / name) for name in ("harness", "values", "existing")]
 
-from existing_package import ORDERS, fill_orders  # noqa: E402
+from chain import ORDERS, fill_orders  # noqa: E402
 from line_worker import Package  # noqa: E402
 from pipeline import Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402

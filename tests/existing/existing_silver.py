@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import time
 
 import deltalake
 import pyarrow as pa
@@ -61,30 +60,32 @@ def fill(simulator, name: str, first: int, count: int) -> None:
 
 
 class Pair:
-    """A stream of ours and two silvers of its bronze: one the package's, one ours."""
+    """A stream of `table` and two silvers of its bronze: one the package's, one ours."""
 
-    def __init__(self, tally, where, name: str, **options) -> None:
+    def __init__(self, tally, where, name: str, table: str | None = None,
+                 database: str = "pairs", **options) -> None:
         self.tally, self.where, self.name = tally, where, name
-        folder = where.folder / "pairs" / name
+        self.table, self.database = table or name, database
+        self.folder = folder = where.folder / database / name
         self.ours, self.theirs = folder / "ours", folder / "theirs"
-        self.pipeline = Pipeline(where.program, folder, where.simulator, "pairs", f"dbo_{name}",
-                                 f"{name}-v1", numPartitions="2", **options)
+        self.pipeline = Pipeline(where.program, folder, where.simulator, database,
+                                 f"dbo_{self.table}", f"{name}-v1", numPartitions="2", **options)
         # A file of its own, so that no run applies anything at a moment of its choosing.
-        self.applying = Pipeline(where.program, folder / "apply", where.simulator, "pairs",
-                                 f"dbo_{name}", f"{name}-v1", target=str(self.pipeline.bronze),
+        self.applying = Pipeline(where.program, folder / "apply", where.simulator, database,
+                                 f"dbo_{self.table}", f"{name}-v1", target=str(self.pipeline.bronze),
                                  facts_table=str(self.pipeline.facts), silver=str(self.ours),
                                  checkpoint=str(self.pipeline.checkpoint),
                                  control_table=str(folder / "control"))
         self.options = {
-            "connectionString": f"Server={where.simulator.host},{where.simulator.port};Database=pairs;"
-            "Encrypt=yes;TrustServerCertificate=yes",
+            "connectionString": f"Server={where.simulator.host},{where.simulator.port};"
+            f"Database={database};Encrypt=yes;TrustServerCertificate=yes",
             "user": where.simulator.user, "password": where.simulator.password,
-            "captureInstance": f"dbo_{name}",
+            "captureInstance": f"dbo_{self.table}", "numPartitions": "2",
         }
 
     def run(self, what: str, *changes: str) -> None:
         for sql in changes:
-            self.where.simulator.run(sql.format(t=self.name))
+            self.where.simulator.run(sql.format(t=self.table))
         self.where.simulator.capture()
         must_run(self.pipeline)
 
@@ -111,9 +112,9 @@ class Pair:
 
     def compare_source(self, what: str, columns: list[str]) -> None:
         """As far as CDC tells: no large values."""
-        connection = self.where.simulator.connect("pairs")
+        connection = self.where.simulator.connect(self.database)
         with connection.cursor() as cursor:
-            cursor.execute(f"SELECT {', '.join(columns)} FROM dbo.{self.name}")
+            cursor.execute(f"SELECT {', '.join(columns)} FROM dbo.{self.table}")
             source = sorted([canonical_text(value) for value in row] for row in cursor.fetchall())
         connection.close()
         names, rows = silver(self.ours)
@@ -180,23 +181,28 @@ def repaired(pair: Pair) -> None:
     pair.compare_source("repaired bronze", ["id", "customer", "amount", "note"])
 
 
-def silver_like_theirs(tally, where) -> None:
-    begun = time.monotonic()
+def silver_of_composite_keys(tally, where) -> None:
     simulator = where.simulator
-    simulator.create("pairs", ITEMS.format(name="whole"), ITEMS.format(name="chunked"), LINES,
-                     "CREATE TABLE dbo.other (id int NOT NULL PRIMARY KEY)")
-    fill(simulator, "whole", 1, 60)
-    fill(simulator, "chunked", 1, 60)
+    simulator.create("pairedkeys", LINES)
     for order in range(1, 6):
         simulator.run(f"INSERT dbo.lines VALUES ({order}, 'a', 1.25), ({order}, 'b', NULL)")
-    for name in ("whole", "chunked", "lines", "other"):
-        simulator.enable(name)
-    in_chunks(Pair(tally, where, "chunked", snapshot="chunked"))
-    lines = Pair(tally, where, "lines")
+    simulator.enable("lines")
+    lines = Pair(tally, where, "lines", database="pairedkeys")
     must_run(lines.pipeline)
     lines.run("changes", *LINE_CHANGES)
     lines.apply_both("a composite key")
     lines.compare_source("a composite key", ["order_id", "sku", "price"])
+
+
+def silver_like_theirs(tally, where) -> None:
+    simulator = where.simulator
+    simulator.create("pairs", ITEMS.format(name="whole"), ITEMS.format(name="chunked"),
+                     "CREATE TABLE dbo.other (id int NOT NULL PRIMARY KEY)")
+    fill(simulator, "whole", 1, 60)
+    fill(simulator, "chunked", 1, 60)
+    for name in ("whole", "chunked", "other"):
+        simulator.enable(name)
+    in_chunks(Pair(tally, where, "chunked", snapshot="chunked"))
     whole = Pair(tally, where, "whole")
     # Committed and not captured: the snapshot has them, and so have the changes after it.
     for sql in VALUE_CHANGES:
@@ -204,4 +210,3 @@ def silver_like_theirs(tally, where) -> None:
     must_run(whole.pipeline)
     with_overlap(whole)
     repaired(whole)
-    print(f"silver_like_theirs: {time.monotonic() - begun:.0f} s")

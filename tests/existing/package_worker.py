@@ -5,10 +5,14 @@ Runs in an environment of its own, because it brings other versions of Arrow and
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
+import functools
+import importlib
 import os
 import pathlib
+import re
 import sys
 
 sys.path.insert(0, os.fspath(pathlib.Path(__file__).resolve().parent.parent / "harness"))
@@ -55,6 +59,51 @@ def canonical_text(value) -> str | None:
     return None if value is None else str(value)
 
 
+class Stopped(BaseException):
+    """Ends the package's work where a kill would; nothing of it catches this."""
+
+
+@contextlib.contextmanager
+def stopping(at: str, holding: str, number: int):
+    """The `number`-th call of the function `at` (module:name, or module:class.name) ends with
+    Stopped before it does anything; with `holding`, calls count that have a text it matches."""
+    module, _, path = at.partition(":")
+    *classes, name = path.split(".")
+    owner = importlib.import_module(module)
+    for inner in classes:
+        owner = getattr(owner, inner)
+    real, calls = getattr(owner, name), 0
+
+    def function(*positional, **named):
+        nonlocal calls
+        texts = [value for value in (*positional, *named.values()) if isinstance(value, str)]
+        calls += any(re.fullmatch(holding, text) for text in texts) if holding else 1
+        if calls >= number:
+            raise Stopped
+        return real(*positional, **named)
+
+    setattr(owner, name, function)
+    try:
+        yield
+    finally:
+        setattr(owner, name, real)
+
+
+def patient(work):
+    """Does it again where Spark gave up on a Python process of its own that took more than
+    10 s to start, as one does on a busy machine; the package's calls are made to be repeated."""
+    @functools.wraps(work)
+    def patiently(*positional, **named):
+        for _ in range(5):
+            try:
+                return work(*positional, **named)
+            except Exception as error:
+                if "failed to connect back" not in str(error):
+                    raise
+        return work(*positional, **named)
+    return patiently
+
+
 class Worker:
     def __init__(self, jars: str) -> None:
         self.spark = session(jars)
@@ -64,6 +113,21 @@ class Worker:
 
         return mssql_cdc.__version__
 
+    @patient
+    def stopped(self, does, at, holding="", number=1, **arguments) -> bool:
+        """Whether the package, doing `does`, got to where it is stopped (see stopping)."""
+        try:
+            with stopping(at, holding, number):
+                getattr(self, does)(**arguments)
+        except Stopped:
+            return True
+        return False
+
+    def forget(self) -> None:
+        """What is known of Delta tables, before others take their places."""
+        self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+
+    @patient
     def stream(self, options, target, app_id, checkpoint, facts, **more) -> None:
         """Everything that is there now, into bronze."""
         import mssql_cdc
@@ -85,6 +149,7 @@ class Worker:
                 read = read.withColumn(field.name, text)
         return [read.columns, *([canonical_text(value) for value in row] for row in read.collect())]
 
+    @patient
     def backfill(self, options, target, app_id, facts, **more) -> dict:
         """Waves until the chunked snapshot is done, or as many as are asked for; the last status."""
         import mssql_cdc
@@ -95,12 +160,14 @@ class Worker:
             if status["done"] or status["paused"] or "max_waves" in more:
                 return status
 
+    @patient
     def apply(self, bronze, silver, control, facts, options, **more) -> dict:
         import mssql_cdc
 
         return mssql_cdc.apply_changes(self.spark, bronze, silver, control_table=control,
                                        facts_table=facts, options=options, **more)
 
+    @patient
     def reconcile(self, options, silver, bronze, control, facts, **more) -> dict:
         import mssql_cdc
 

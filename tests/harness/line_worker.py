@@ -45,8 +45,10 @@ class Package:
             [python, script, jars], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=log.open("w"), text=True, env={**os.environ, **environment})
         self.log = log
+        self.calls = 0
 
     def do(self, name: str, **arguments):
+        self.calls += 1
         try:
             self.process.stdin.write(
                 json.dumps({"do": name, **arguments}, default=os.fspath) + "\n")
