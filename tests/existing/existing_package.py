@@ -31,6 +31,9 @@ from chain import (  # noqa: E402
 from check_values import ROWS, Table, must_run  # noqa: E402
 from existing_silver import silver_like_theirs, silver_of_composite_keys  # noqa: E402
 from line_worker import Package, PackageFailed  # noqa: E402
+from older_tables import older_versions  # noqa: E402
+from open_states import (  # noqa: E402
+    open_chunked_snapshots, open_full_snapshots, open_recoveries)
 from package_worker import canonical_text  # noqa: E402
 from package_turns import chunks_in_turns, losses_in_turns, taking_turns  # noqa: E402
 from simulator import Simulator  # noqa: E402
@@ -166,9 +169,11 @@ def null_first(row: list[str | None]):
 
 
 PARTS = [tables_read_by_spark, values_through_both, bootstrap_stream_silver, chunked_backfill, taking_turns,
-         silver_of_composite_keys, chunks_in_turns, losses_in_turns, silver_like_theirs]
+         silver_of_composite_keys, chunks_in_turns, losses_in_turns, silver_like_theirs, open_full_snapshots,
+         open_chunked_snapshots, open_recoveries, older_versions]
 # `./dev existing` alone runs these: minutes each.
-DEAR = [chunks_in_turns, losses_in_turns, silver_like_theirs]
+DEAR = [chunks_in_turns, losses_in_turns, silver_like_theirs, open_full_snapshots,
+        open_chunked_snapshots, open_recoveries, older_versions]
 
 
 def main() -> int:
