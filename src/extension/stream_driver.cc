@@ -139,13 +139,16 @@ Result<PreparedStream> StreamDriver::PrepareOnce() {
   return prepared;
 }
 
-// A target that went away would be made anew and go on without its past, unseen.
+// A target that went away would be made anew and go on without its past, unseen. One
+// that is not there yet is no loss: the existing package makes it with its first rows.
 Status StreamDriver::CheckTargetIsThere(const CheckpointState& state) {
   if (!state.committed_batch_id) return Unit{};
   const runtime::StreamConfig& config = context_->config();
   TRY_ASSIGN(const std::optional<lake::TableState> target,
              lake_.State(config.target_location));
   if (target) return Unit{};
+  TRY_ASSIGN(const bool had_rows, runtime::RowsAreRecorded(context_->run(), true));
+  if (!had_rows) return Unit{};
   return Error(ErrorId::kTargetLost)
       .With("target", config.target)
       .With("location", config.target_location)

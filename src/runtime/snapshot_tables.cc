@@ -186,18 +186,33 @@ Result<std::vector<pipeline::SnapshotEvent>> ReadSnapshotEvents(RunContext& cont
   return events;
 }
 
-Result<bool> ChunksAreRecorded(RunContext& context) {
+Result<bool> RowsAreRecorded(RunContext& context, bool after_a_batch) {
   const StreamConfig& config = context.config;
-  if (!config.facts_table) return false;
-  TRY_ASSIGN(const std::optional<lake::TableState> facts,
-             context.lake.State(config.facts_location));
-  if (!facts) return false;
-  TRY_ASSIGN(const std::vector<pipeline::SnapshotEvent> events,
-             ReadSnapshotEvents(context));
-  return std::ranges::any_of(events, [&](const pipeline::SnapshotEvent& event) {
-    return event.event == "snapshot_chunk" && event.rows.value_or(0) > 0 &&
-           pipeline::IsOfFamily(event.app_id, config.app_id);
-  });
+  std::optional<lake::TableState> facts;
+  if (config.facts_table) {
+    TRY_ASSIGN(facts, context.lake.State(config.facts_location));
+  }
+  // Facts of the first versions know no events.
+  if (!facts || !cdc::ColumnIndex(facts->schema, "event").ok()) return after_a_batch;
+  lake::ReadSpec spec;
+  spec.columns = {"app_id", "event", "rows"};
+  spec.conditions = {{"target", lake::Condition::Operator::kEqual, config.target}};
+  bool had_rows = false;
+  bool knows_batches = false;
+  TRY(EachRow(context.lake, config.facts_location, spec,
+              [&](const columns::RecordBatch& batch, std::int64_t i) -> Status {
+                const cdc::RowView row(batch, i);
+                TRY_ASSIGN(const std::optional<std::string> app_id, row.Text("app_id"));
+                TRY_ASSIGN(const std::optional<std::string> event, row.Text("event"));
+                TRY_ASSIGN(const std::optional<std::int64_t> rows, row.Integer("rows"));
+                if (!app_id || !pipeline::IsOfFamily(*app_id, config.app_id)) {
+                  return Unit{};
+                }
+                knows_batches = knows_batches || !event;
+                had_rows = had_rows || rows != 0;  // Not counted: there may be some.
+                return Unit{};
+              }));
+  return had_rows || (after_a_batch && !knows_batches);
 }
 
 Status AppendFacts(RunContext& context, const std::vector<pipeline::FactsRow>& rows,

@@ -26,8 +26,10 @@ Result<std::optional<cdc::Lsn>> LsnIn(const cdc::RowView& row, const char* colum
 // table.
 Result<std::vector<pipeline::SnapshotEvent>> ReadSnapshotEvents(RunContext& context);
 
-// Whether a backfill of this stream has rows in the target, as the facts know.
-Result<bool> ChunksAreRecorded(RunContext& context);
+// Whether this stream has ever had rows in the target: what the facts know of its
+// batches and snapshots. Where they know of no batch, and there was one, it counts as
+// rows.
+Result<bool> RowsAreRecorded(RunContext& context, bool after_a_batch);
 
 // Nothing happens without a facts table.
 Status AppendFacts(RunContext& context, const std::vector<pipeline::FactsRow>& rows,

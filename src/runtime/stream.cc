@@ -217,17 +217,13 @@ Status StreamImpl::Prepare() {
   return Unit{};
 }
 
-// A target that went away would be made anew and go on without its past, unseen.
+// A target that went away would be made anew and go on without its past, unseen. One
+// that is not there yet is no loss: the existing package makes it with its first rows.
 Status StreamImpl::CheckNothingIsLost() {
   const CheckpointState& state = checkpoint_.state();
   if (!state.position()) return Unit{};
-  bool had_rows = state.committed_batch_id.has_value();
-  if (!had_rows && config_.bootstrap) {
-    TRY_ASSIGN(had_rows, BootstrapIsRecorded(context_));
-  }
-  if (!had_rows && config_.snapshot == pipeline::SnapshotMode::kChunked) {
-    TRY_ASSIGN(had_rows, ChunksAreRecorded(context_));
-  }
+  TRY_ASSIGN(const bool had_rows,
+             RowsAreRecorded(context_, state.committed_batch_id.has_value()));
   if (!had_rows) return Unit{};
   return Error(ErrorId::kTargetLost)
       .With("target", config_.target)

@@ -416,6 +416,24 @@ TEST_F(StreamTest, ADeletedTargetIsNotBegunAnew) {
   }
 }
 
+// The existing package makes the table with its first rows; batches may come before.
+TEST_F(StreamTest, ATargetThatNeverHadRowsIsMade) {
+  config_.bootstrap = false;
+  config_.starting_lsn = "latest";
+  ASSERT_TRUE(Run().ok());
+  server_.Commit(11, {});
+  ASSERT_TRUE(Run().ok());
+  EXPECT_FALSE(Facts().empty());
+  config_.target_location = "lake/made";
+  server_.Commit(12, {{2, 7, "g"}});
+  ASSERT_TRUE(Run().ok());
+  EXPECT_EQ(memory_->RowCount("lake/made").value(), 1);
+  config_.target_location = "lake/elsewhere";
+  const Status status = Run();
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().id(), ErrorId::kTargetLost);
+}
+
 TEST_F(StreamTest, AnotherTargetsStreamWithTheSameAppIdLosesNothingUnseen) {
   ASSERT_TRUE(Run().ok());
   const StreamConfig first = config_;
