@@ -34,18 +34,6 @@ Secret LoginOf(const StreamSettings& settings) {
   return Secret(std::move(all));
 }
 
-// Opens sessions with the history in a directory.
-class FakeSessions final : public runtime::SessionSource {
- public:
-  explicit FakeSessions(std::string directory) : directory_(std::move(directory)) {}
-  Result<std::unique_ptr<sqlserver::Session>> Open() override {
-    return fake::OpenSession(directory_);
-  }
-
- private:
-  std::string directory_;
-};
-
 std::string FolderOf(const std::string& file) {
   const auto slash = file.rfind('/');
   return slash == std::string::npos ? "" : file.substr(0, slash);
@@ -126,7 +114,7 @@ Status CheckDistinct(const std::vector<Prepared>& streams) {
 std::unique_ptr<runtime::SessionSource> SessionsOf(const Prepared& stream,
                                                    net::Dialer& dialer, Clock& clock) {
   if (stream.config.backend == cdc::Backend::kFake) {
-    return std::make_unique<FakeSessions>(stream.config.fake_path);
+    return std::make_unique<fake::FakeSessions>(stream.config.fake_path);
   }
   return std::make_unique<runtime::ServerSessions>(stream.connect.options, dialer,
                                                    clock, stream.connect.tokens);

@@ -39,17 +39,6 @@ class CalledSessions final : public runtime::SessionSource {
   std::function<Result<std::unique_ptr<sqlserver::Session>>()> call_;
 };
 
-class FakeSessions final : public runtime::SessionSource {
- public:
-  explicit FakeSessions(std::string directory) : directory_(std::move(directory)) {}
-  Result<std::unique_ptr<sqlserver::Session>> Open() override {
-    return fake::OpenSession(directory_);
-  }
-
- private:
-  std::string directory_;
-};
-
 bool IsFake(const Options& options) {
   const std::optional<std::string> backend = FindOptionText(options, "backend");
   return backend && EqualsIgnoringAsciiCase(Trim(*backend), "fake");
@@ -77,7 +66,7 @@ Result<std::unique_ptr<Link>> MakeLink(const Options& options, const Access& acc
     if (access.connect) {
       link->sessions = std::make_unique<CalledSessions>(access.connect);
     } else {
-      link->sessions = std::make_unique<FakeSessions>(
+      link->sessions = std::make_unique<fake::FakeSessions>(
           FindOptionText(options, "fakePath").value_or(""));
     }
     link->pool = std::make_unique<runtime::SessionPool>(*link->sessions);

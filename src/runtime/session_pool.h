@@ -18,15 +18,11 @@
 #include "net/transport.h"
 #include "runtime/token_source.h"
 #include "sqlserver/session.h"
+#include "sqlserver/session_source.h"
 
 namespace mssql_cdc::runtime {
 
-// Where sessions come from: a server, or a test's script. Called from several threads.
-class SessionSource {
- public:
-  virtual ~SessionSource() = default;
-  virtual Result<std::unique_ptr<sqlserver::Session>> Open() = 0;
-};
+using sqlserver::SessionSource;
 
 // Opens sessions with one set of connection options, each with a token of its own where
 // one is needed.
