@@ -23,23 +23,30 @@ Output::Field Number(std::string name, std::int64_t value) {
   return {std::move(name), std::to_string(value), false};
 }
 
-std::string TimeText(const std::optional<std::int64_t>& us) {
-  return us ? IsoMillis(*us) : "never";
+std::string VerdictText(const std::optional<std::int64_t>& finalized_until_us) {
+  return finalized_until_us ? "complete until " + IsoMillis(*finalized_until_us)
+                            : "no period complete yet";
 }
 
 std::string ApplyText(const std::string& silver, const runtime::ApplyOutcome& outcome) {
   if (!outcome.bronze_found) return fmt::format("{}: no bronze yet", silver);
-  const std::string lsn = outcome.position.applied ? outcome.position.applied->Text()
-                                                   : std::string("nothing yet");
+  const auto& position = outcome.position;
   const std::string open =
-      outcome.position.open_snapshot
-          ? fmt::format(", snapshot {} open", outcome.position.open_snapshot->Text())
-          : "";
-  return fmt::format(
-      "{}: {} rows applied (+{} -{}){} through {}{} in {}, complete until {}", silver,
-      Grouped(outcome.window_row_count), Grouped(outcome.added_count),
-      Grouped(outcome.removed_count), outcome.rebuilt ? ", rebuilt" : "", lsn, open,
-      Duration(outcome.elapsed_ms), TimeText(outcome.finalized_until_us));
+      position.open_snapshot ? "snapshot " + position.open_snapshot->Text() : "";
+  const bool has_rows = outcome.window_row_count != 0 || outcome.rebuilt;
+  if (!position.applied && !has_rows) {
+    return fmt::format("{}: nothing to apply yet: {}", silver,
+                       open.empty() ? "bronze has no snapshot and no changes"
+                                    : open + " is open and has no chunks yet");
+  }
+  const std::string through =
+      position.applied ? " through " + position.applied->Text() : "";
+  return fmt::format("{}: {} rows applied (+{} -{}){}{}{} in {}, {}", silver,
+                     Grouped(outcome.window_row_count), Grouped(outcome.added_count),
+                     Grouped(outcome.removed_count), outcome.rebuilt ? ", rebuilt" : "",
+                     through, open.empty() ? "" : ", " + open + " open",
+                     Duration(outcome.elapsed_ms),
+                     VerdictText(outcome.finalized_until_us));
 }
 
 std::vector<Output::Field> ApplyFields(const std::string& silver,
@@ -133,7 +140,7 @@ Result<bool> ShowTable(runtime::ControlTable& control, const std::string& app_id
   TRY_ASSIGN(const runtime::Freshness fresh, control.AskFreshness(table));
   const bool is_final = until_us && runtime::IsFinal(row, *until_us);
   std::string text =
-      fmt::format("{}: complete until {}", table, TimeText(fresh.finalized_until_us));
+      fmt::format("{}: {}", table, VerdictText(fresh.finalized_until_us));
   if (fresh.age_seconds) {
     text += fmt::format(" ({} ago, moved {} ago)",
                         Duration(static_cast<std::int64_t>(*fresh.age_seconds * 1000)),
@@ -169,7 +176,7 @@ Error NoTable(const char* option) {
 void SilverProgress::OnApplyDone(const runtime::ApplyOutcome& outcome) {
   const std::string silver = config_.silver.value_or("");
   const bool is_news = outcome.window_row_count != 0 || outcome.rebuilt;
-  const std::string verdict = TimeText(outcome.finalized_until_us);
+  const std::string verdict = VerdictText(outcome.finalized_until_us);
   if (!is_news && std::exchange(last_, verdict) == verdict) return;
   output_.Event(config_.app_id, "silver_done", ApplyText(silver, outcome),
                 ApplyFields(silver, outcome));
