@@ -1,6 +1,7 @@
 // What a snapshot must not take for its own, or go on without: another stream's plan,
 // a target that is gone, a column that became narrower, bounds that are no keys.
 
+#include "runtime/watched_lake_test.h"
 #include "tests/snapshot_fixture.h"
 
 namespace mssql_cdc {
@@ -118,6 +119,20 @@ TEST_F(SnapshotGuards, BoundsOfAWholeNumberKeyAreWholeNumbers) {
   config_.snapshot_chunks = "[[0, 45, 9223372036854775808]]";
   EXPECT_TRUE(Take().ok());
   EXPECT_EQ(SnapshotRows().size(), 5u);
+}
+
+// So many readers at a time, and each of them has a connection.
+TEST_F(SnapshotGuards, ChunksByHandAreReadByNoMoreConnectionsThanThereMayBe) {
+  config_.snapshot = pipeline::SnapshotMode::kFull;
+  config_.snapshot_chunks = "[[0,null,10],[1,10,20],[2,20,30],[3,30,40],[4,40,null]]";
+  config_.num_partitions = 2;
+  runtime::WatchedLake watched(*lake_);
+  ASSERT_TRUE(Call([](auto& call) { return call.Take(false); }, watched).ok());
+  EXPECT_EQ(watched.source_counts["bronze"], 2u);
+  std::map<std::string, int> rows;
+  for (const std::string& row : SnapshotRows()) ++rows[row.substr(0, row.find(':'))];
+  EXPECT_EQ(rows, (std::map<std::string, int>{
+                      {"0", 10}, {"1", 10}, {"2", 10}, {"3", 10}, {"4", 10}}));
 }
 
 TEST_F(SnapshotGuards, AFinishedSnapshotNeedsNoPlansTable) {

@@ -28,6 +28,8 @@ class WatchedLake final : public lake::Lake {
 
   // Rows that Read gave, by location.
   std::map<std::string, std::int64_t> row_counts;
+  // Sources of the newest Append, by location.
+  std::map<std::string, std::size_t> source_counts;
 
   Result<std::optional<lake::TableState>> State(const std::string& l) override {
     TRY(About("State", l));
@@ -51,6 +53,7 @@ class WatchedLake final : public lake::Lake {
       const std::string& l, std::vector<std::unique_ptr<columns::BatchReader>> sources,
       const lake::AppendSpec& spec) override {
     TRY(About("Append", l));
+    source_counts[l] = sources.size();
     return inner_.Append(l, std::move(sources), spec);
   }
   Result<std::vector<lake::CommitInfo>> History(const std::string& l,

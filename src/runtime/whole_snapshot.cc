@@ -42,6 +42,52 @@ class ProgressSum {
   SnapshotProgress sum_;
 };
 
+// Several readers of one schema, one after the other.
+class InTurn final : public columns::BatchReader {
+ public:
+  explicit InTurn(std::vector<std::unique_ptr<columns::BatchReader>> readers)
+      : readers_(std::move(readers)), schema_(readers_.front()->schema()) {}
+
+  columns::SchemaPtr schema() const override { return schema_; }
+
+  Result<std::optional<columns::RecordBatch>> Next() override {
+    for (; next_ < readers_.size(); ++next_) {
+      TRY_ASSIGN(std::optional<columns::RecordBatch> batch, readers_[next_]->Next());
+      if (batch) return batch;
+      readers_[next_].reset();
+    }
+    return std::optional<columns::RecordBatch>();
+  }
+
+ private:
+  std::vector<std::unique_ptr<columns::BatchReader>> readers_;
+  columns::SchemaPtr schema_;
+  std::size_t next_ = 0;
+};
+
+// No more than `count` readers: the p-th reads ranges p, p + count, ... in turn.
+std::vector<std::unique_ptr<columns::BatchReader>> InLanes(
+    std::vector<std::unique_ptr<columns::BatchReader>> readers, std::int64_t count) {
+  const std::size_t lane_count =
+      std::min(readers.size(), static_cast<std::size_t>(count));
+  if (lane_count == readers.size()) return readers;
+  std::vector<std::unique_ptr<columns::BatchReader>> lanes;
+  for (std::size_t lane = 0; lane < lane_count; ++lane) {
+    std::vector<std::unique_ptr<columns::BatchReader>> chosen;
+    for (std::size_t i = lane; i < readers.size(); i += lane_count) {
+      chosen.push_back(std::move(readers[i]));
+    }
+    lanes.push_back(std::make_unique<InTurn>(std::move(chosen)));
+  }
+  return lanes;
+}
+
+std::int64_t ReaderCountMax(const StreamConfig& config) {
+  const std::int64_t cpu_count =
+      std::max<std::int64_t>(1, std::thread::hardware_concurrency());
+  return config.num_partitions.value_or(cpu_count);
+}
+
 // One part of the table: of one integer key, or of any other, or all of it.
 struct TableRange {
   cdc::KeyRange range;
@@ -78,10 +124,7 @@ Result<TableRanges> CutUniformly(RunContext& context, sqlserver::Session& sessio
 
 Result<TableRanges> PlanRanges(RunContext& context, sqlserver::Session& session,
                                const sqlserver::SourceSettings& settings) {
-  const std::int64_t cpu_count =
-      std::max<std::int64_t>(1, std::thread::hardware_concurrency());
-  const std::int64_t range_count_max =
-      context.config.num_partitions.value_or(cpu_count);
+  const std::int64_t range_count_max = ReaderCountMax(context.config);
   const bool by_index = context.config.snapshot_keys.empty();
   TableRanges all{"", {TableRange{}}};
   if (range_count_max == 1 && by_index) return all;
@@ -150,7 +193,8 @@ reader::SnapshotPlan PlanRead(const RunContext& context, const cdc::Offset& stam
   }
   plan.stamp = stamp;
   plan.settings = settings;
-  plan.limits = context.Limits(static_cast<std::int64_t>(cut.ranges.size()));
+  plan.limits = context.Limits(std::min(ReaderCountMax(context.config),
+                                        static_cast<std::int64_t>(cut.ranges.size())));
   return plan;
 }
 
@@ -214,8 +258,10 @@ Result<pipeline::SnapshotRun> TakeWholeSnapshot(RunContext& context,
   if (request.chunks.empty()) {
     spec.user_metadata = [&metadata] { return std::optional<std::string>(metadata); };
   }
-  TRY_ASSIGN(const lake::AppendResult appended,
-             context.lake.Append(config.target_location, std::move(sources), spec));
+  TRY_ASSIGN(
+      const lake::AppendResult appended,
+      context.lake.Append(config.target_location,
+                          InLanes(std::move(sources), ReaderCountMax(config)), spec));
   run.rows = appended.row_count;
   run.duration_ms = (context.clock.MonotonicNs() - begin_ns) / 1'000'000;
   run.written_at_us = context.clock.NowUtcUs();
