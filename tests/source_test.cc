@@ -258,6 +258,28 @@ TEST_F(SourceTest, B22ARestoredDatabaseStopsTheStream) {
   }
 }
 
+TEST_F(SourceTest, AStartAboveTheServersNewestCommitIsSaid) {
+  config_.starting_lsn = "0x0FFFFFFFFFFFFFFFFFFF";
+  RunWell();
+  EXPECT_TRUE(Warned("the stream begins at 0x0FFFFFFFFFFFFFFFFFFF (startingLsn)"));
+  Commit("INSERT dbo.t VALUES (2, N'b')");
+  warnings_ = {};
+  RunWell();
+  EXPECT_TRUE(Warned("(startingLsn), and the server has captured no further than 0x"));
+  EXPECT_TRUE(Rows().empty());
+}
+
+// A quiet database just after sys.sp_cdc_enable_table.
+TEST_F(SourceTest, AnInstanceThatCaptureHasNotReachedIsNoStartAhead) {
+  Sql("CREATE TABLE dbo.later (id int NOT NULL PRIMARY KEY)");
+  Sql("EXEC sys.sp_cdc_enable_table N'dbo', N'later', @role_name = NULL");
+  config_.capture_instance = "dbo_later";
+  config_.starting_lsn = "latest";
+  warnings_ = {};
+  RunWell();
+  EXPECT_TRUE(warnings_.texts.empty()) << warnings_.texts[0];
+}
+
 TEST_F(SourceTest, B29AnotherDatabaseIsAnotherSource) {
   RunWell();
   source_->Sql("CREATE DATABASE other", "master");

@@ -32,6 +32,8 @@ BatchPlan PlanBatch(const BatchFacts& facts) {
   if (is_ahead && facts.position.commit_us) {
     return ReportBehind{position, facts.server_max->lsn};
   }
+  const bool is_instances = facts.newest_start && position < *facts.newest_start;
+  if (is_ahead && !is_instances) return Wait{Wait::Reason::kPositionUnreached};
   if (IsForked(facts)) return Fork(facts);
   if (facts.frozen_end && facts.frozen_end->lsn <= position) {
     return Wait{Wait::Reason::kFrozenEndReached};

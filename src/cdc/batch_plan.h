@@ -28,6 +28,8 @@ struct BatchFacts {
   // the last one if there are fewer.
   std::optional<Offset> limited_end;
   std::optional<Offset> frozen_end;  // Where a run that ends by itself ends.
+  // Where the newest capture instance begins, which the mapping need not have reached.
+  std::optional<Lsn> newest_start = {};
 };
 
 struct ReadChanges {
@@ -40,6 +42,9 @@ struct Wait {
     kCaptureHasNotRun,
     kCaughtUp,
     kFrozenEndReached,  // The run is complete.
+    // The server has no commit so new, nor an instance that begins there: perhaps it
+    // never gets there, and what comes before is never read.
+    kPositionUnreached,
   } reason;
   bool operator==(const Wait&) const = default;
 };
@@ -71,7 +76,7 @@ using BatchPlan =
 // server_max or frozen_end. What it reads of a window, and whether that is still there,
 // is read_plan.h's. A position without a commit time was not read from the server (an
 // explicit start, one just below an instance's first LSN), so it may lie above
-// server_max: that waits.
+// server_max: that waits, and says why.
 BatchPlan PlanBatch(const BatchFacts& facts);
 
 // The plan for a batch whose end an earlier run wrote down: to exactly that end.

@@ -16,7 +16,8 @@ constexpr std::int64_t kQuarterUs = 900'000'000;
 const std::optional<Offset> kNone;
 struct PlanCase {
   const char* when;
-  // position, server_max, server_oldest, position_commit_us, limited_end, frozen_end
+  // position, server_max, server_oldest, position_commit_us, limited_end, frozen_end,
+  // newest_start
   BatchFacts facts;
   BatchPlan plan;
 };
@@ -55,7 +56,19 @@ const PlanCase kPlanCases[] = {
      {P(5), C(9), L(1), {}, kNone, kNone},
      ReadChanges{{L(5), L(9)}, 9'000'000}},
     {"fresh instance above the newest commit",
-     {P(5), C(4), L(1), {}, kNone, kNone},
+     {P(5), C(4), L(1), {}, kNone, kNone, L(6)},
+     Wait{Wait::Reason::kCaughtUp}},
+    {"the same, in a run that froze its end",
+     {P(5), C(4), L(1), {}, kNone, C(4), L(6)},
+     Wait{Wait::Reason::kFrozenEndReached}},
+    {"a start that no instance has and the server has not reached",
+     {P(5), C(4), L(1), {}, kNone, kNone, L(5)},
+     Wait{Wait::Reason::kPositionUnreached}},
+    {"the same, in a run that froze its end, of an instance that capture knows not yet",
+     {P(5), C(4), L(1), {}, kNone, C(4)},
+     Wait{Wait::Reason::kPositionUnreached}},
+    {"the server is there",
+     {P(5), C(5), L(1), {}, kNone, kNone, L(1)},
      Wait{Wait::Reason::kCaughtUp}},
     {"the commit limit cuts",
      {C(5), C(9), L(1), 5'000'000, C(7), kNone},

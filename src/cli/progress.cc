@@ -134,14 +134,16 @@ void Progress::OnIdle(const runtime::IdleSummary& summary) {
 
 void Progress::OnRunDone(const runtime::RunSummary& summary) {
   const std::string at = At(summary.lsn, summary.commit_ts);
+  const bool waits = summary.batch_count == 0 && !summary.stall.empty();
   output_.Event(
       name_, "run_done",
-      summary.batch_count == 0
+      waits ? fmt::format("nothing read: waiting at {}: {}", at, summary.stall)
+      : summary.batch_count == 0
           ? fmt::format("nothing new: up to date at {}", at)
           : fmt::format("done: {} batch{}, up to date at {}", summary.batch_count,
                         summary.batch_count == 1 ? "" : "es", at),
       {Number("batches", summary.batch_count), Field{"lsn", summary.lsn},
-       Field{"commit_ts", summary.commit_ts}});
+       Field{"commit_ts", summary.commit_ts}, Field{"cause", summary.stall}});
 }
 
 void Progress::OnWarning(const std::string& text) { output_.Warning(name_, text); }

@@ -34,6 +34,17 @@ TEST(Progress, ARunThatEndsSaysWhatItDid) {
             "orders: done: 2 batches, up to date at 0x0B\n");
 }
 
+TEST(Progress, ARunThatWaitsForTheServerDoesNotSayUpToDate) {
+  ManualClock clock(0);
+  Output output(LogForm::kText, clock);
+  Progress progress("orders", output, clock);
+  testing::internal::CaptureStdout();
+  progress.OnRunDone(
+      {.lsn = "0x0A", .commit_ts = "", .batch_count = 0, .stall = "it is ahead"});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(),
+            "orders: nothing read: waiting at 0x0A: it is ahead\n");
+}
+
 TEST(Progress, RangesAreCountedOnceOneIsThrough) {
   ManualClock clock(5'000'000'000);
   Output output(LogForm::kText, clock);

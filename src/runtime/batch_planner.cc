@@ -8,6 +8,7 @@
 #include "cdc/capture_health.h"
 #include "cdc/tiles.h"
 #include "runtime/source.h"
+#include "runtime/source_history.h"
 
 namespace mssql_cdc::runtime {
 namespace {
@@ -23,10 +24,6 @@ std::int64_t PartitionCount(const StreamConfig& config) {
   const std::int64_t cpu_count =
       std::max<std::int64_t>(1, std::thread::hardware_concurrency());
   return config.num_partitions.value_or(cpu_count);
-}
-
-std::string TimeText(const std::optional<std::int64_t>& commit_us) {
-  return commit_us ? cdc::CommitText(commit_us) : "none";
 }
 
 }  // namespace
@@ -62,6 +59,7 @@ Result<PlannedBatch> BatchPlanner::Plan(sqlserver::Session& session,
   facts.server_oldest = answer.server_oldest;
   facts.position_commit_us = answer.position_commit_us;
   facts.limited_end = answer.limited_end;
+  facts.newest_start = context_.source.newest_start();
 
   PlannedBatch planned;
   planned.is_replay = state.pending.has_value();
@@ -74,6 +72,7 @@ Result<PlannedBatch> BatchPlanner::Plan(sqlserver::Session& session,
   const cdc::BatchPlan plan = planned.is_replay ? cdc::PlanReplay(facts, *state.pending)
                                                 : cdc::PlanBatch(facts);
   TRY_ASSIGN(task.window, WindowOf(plan, planned));
+  WatchPosition(facts, planned.wait);
   TRY(WatchCapture(session, answer.age_seconds, planned.wait.has_value()));
   if (planned.wait) return planned;
   if (planned.is_replay) task.end = *state.pending;
@@ -90,20 +89,7 @@ Result<PlannedBatch> BatchPlanner::Plan(sqlserver::Session& session,
 
 Result<std::optional<cdc::LsnWindow>> BatchPlanner::WindowOf(
     const cdc::BatchPlan& plan, PlannedBatch& planned) const {
-  if (const auto* behind = std::get_if<cdc::ReportBehind>(&plan)) {
-    return Error(ErrorId::kPositionAheadOfServer)
-        .With("capture_instance", context_.source.instance.name)
-        .With("position", behind->position.Text())
-        .With("server_max", behind->server_max.Text());
-  }
-  if (const auto* fork = std::get_if<cdc::ReportFork>(&plan)) {
-    return Error(ErrorId::kSourceForked)
-        .With("capture_instance", context_.source.instance.name)
-        .With("position", fork->position.Text())
-        .With("commit_ts", TimeText(fork->commit_us))
-        .With("server_commit_ts", TimeText(fork->server_commit_us))
-        .With("cause", "the database was restored, or failed over to another copy");
-  }
+  TRY(CheckHistory(plan, context_.source.instance.name));
   if (const auto* wait = std::get_if<cdc::Wait>(&plan)) planned.wait = *wait;
   const auto* read = std::get_if<cdc::ReadChanges>(&plan);
   if (read == nullptr) return std::optional<cdc::LsnWindow>();
@@ -222,6 +208,24 @@ Status BatchPlanner::Done(const BatchTask& task) {
   if (task.window) warnings_.clear();
   // Only events are written down.
   return task.note.events.empty() ? Status(Unit{}) : notes_.RemoveNote();
+}
+
+// Once: it stays so until the server gets there.
+void BatchPlanner::WatchPosition(const cdc::BatchFacts& facts,
+                                 const std::optional<cdc::Wait>& wait) {
+  const bool is_unreached =
+      wait && wait->reason == cdc::Wait::Reason::kPositionUnreached;
+  if (!is_unreached) {
+    unreached_.clear();
+    return;
+  }
+  if (!unreached_.empty()) return;
+  unreached_ = "the stream begins at " + facts.position.lsn.Text() +
+               " (startingLsn), and the server has captured no further than " +
+               facts.server_max->lsn.Text() +
+               ": nothing is read before it gets there, and no change up to there ever";
+  context_.observer.OnWarning(unreached_);
+  Warn(unreached_);
 }
 
 Status BatchPlanner::WatchCapture(sqlserver::Session& session,

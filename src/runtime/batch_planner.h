@@ -67,7 +67,7 @@ class BatchPlanner {
   // Columns may have changed: they are asked for again.
   void ForgetColumns() { columns_as_of_.clear(); }
   // Why nothing comes, if that is not because nothing happens; empty otherwise.
-  const std::string& stall() const { return stall_; }
+  const std::string& stall() const { return stall_.empty() ? unreached_ : stall_; }
   // The newest commit when it was last planned.
   const std::optional<cdc::Lsn>& newest() const { return newest_; }
 
@@ -81,6 +81,8 @@ class BatchPlanner {
   Status RefreshColumns(sqlserver::Session& session, const cdc::LsnWindow& window);
   Status CutIntoTiles(sqlserver::Session& session, BatchTask& task) const;
   Status Note(PlannedBatch& planned);
+  void WatchPosition(const cdc::BatchFacts& facts,
+                     const std::optional<cdc::Wait>& wait);
   Status WatchCapture(sqlserver::Session& session,
                       const std::optional<std::int64_t>& age_seconds, bool waits);
 
@@ -92,6 +94,7 @@ class BatchPlanner {
   // By instance name: the last DDL that was known when its columns were asked for.
   std::map<std::string, std::optional<cdc::Lsn>> columns_as_of_;
   std::string stall_;
+  std::string unreached_;
   std::optional<cdc::Lsn> newest_;
 };
 

@@ -187,6 +187,14 @@ std::vector<columns::Field> Source::fields() const {
   return fields;
 }
 
+std::optional<cdc::Lsn> Source::newest_start() const {
+  std::optional<cdc::Lsn> newest;
+  for (const cdc::InstanceFacts& each : instances) {
+    newest = std::max(newest, each.columns.instance.start_lsn);
+  }
+  return newest;
+}
+
 cdc::InstanceFamily Source::family() const {
   cdc::InstanceFamily all;
   for (const cdc::InstanceFacts& each : instances) {

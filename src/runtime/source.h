@@ -49,6 +49,8 @@ struct Source {
   const cdc::CaptureInstance& oldest() const {
     return instances.front().columns.instance;
   }
+  // Absent: capture has reached no instance.
+  std::optional<cdc::Lsn> newest_start() const;
   cdc::InstanceFamily family() const;
   cdc::SourceMemory memory() const { return cdc::Remember(database, family()); }
 };

@@ -382,8 +382,8 @@ void StreamImpl::ReportBatch(const BatchTask& task, const BatchOutcome& outcome,
 
 void StreamImpl::ReportEnd() {
   const cdc::Offset position = *checkpoint_.state().position();
-  observer_.OnRunDone(
-      {position.lsn.Text(), cdc::CommitText(position.commit_us), batch_count_});
+  observer_.OnRunDone({position.lsn.Text(), cdc::CommitText(position.commit_us),
+                       batch_count_, planner_.stall()});
 }
 
 void StreamImpl::Idle(std::int64_t wait_ms) {

@@ -61,7 +61,8 @@ struct IdleSummary {
   std::string lsn;  // The position: everything up to here is in the target.
   std::string commit_ts;
   std::int64_t wait_ms = 0;  // Until the next poll.
-  // Why nothing comes, where that is not because nothing happens: the capture job.
+  // Why nothing comes, where that is not because nothing happens: the capture job, or a
+  // start that the server has not reached.
   std::string stall = {};
 };
 
@@ -70,6 +71,7 @@ struct RunSummary {
   std::string lsn;  // Everything up to here is in the target.
   std::string commit_ts;
   std::int64_t batch_count = 0;
+  std::string stall = {};  // As IdleSummary's.
 };
 
 // Hears what a stream does. Calls come from the thread that runs the stream, but for
