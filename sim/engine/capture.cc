@@ -142,6 +142,8 @@ ScanResult CaptureOnce(Server& server, const std::shared_ptr<Database>& database
         transaction->catalog()->FindTable("cdc", "lsn_time_mapping");
     if (mapping == nullptr || !IdleRowIsDue(connection, *mapping, now)) {
       transaction->Rollback();
+      session.end_time = server.Now();
+      server.NoteScan(session);
       return result;
     }
     AddMappingRow(*transaction, {database->log().last(), now, now, 0, Lsn{}});

@@ -115,8 +115,12 @@ TEST_F(Checklist11, TheJobHasItsLimits) {
             "2|3|10");
   EXPECT_EQ(
       Run("SELECT tran_count FROM sys.dm_cdc_log_scan_sessions WHERE tran_count > "
-          "0 AND command_count > 0 ORDER BY session_id"),
+          "0 AND command_count > 0 AND session_id > 0 ORDER BY session_id"),
       (Rows{"2", "2", "2", "2", "2"}));
+  EXPECT_EQ(One("SELECT empty_scan_count FROM sys.dm_cdc_log_scan_sessions WHERE "
+                "session_id = 0"),
+            One("SELECT SUM(empty_scan_count) FROM sys.dm_cdc_log_scan_sessions WHERE "
+                "session_id > 0"));
 }
 
 // Facts 1.7: failures are in sys.dm_cdc_errors, readers only see that nothing moves.
@@ -131,8 +135,11 @@ TEST_F(Checklist11, FailuresAreInTheErrors) {
             "22858|16");
   EXPECT_EQ(
       One("SELECT scan_phase, error_count FROM sys.dm_cdc_log_scan_sessions WHERE "
-          "error_count > 0"),
+          "error_count > 0 AND session_id > 0"),
       "Aborted|1");
+  EXPECT_EQ(One("SELECT scan_phase, error_count FROM sys.dm_cdc_log_scan_sessions "
+                "WHERE session_id = 0"),
+            "Aggregate|1");
   EXPECT_EQ(ErrorOf("EXEC sys.sp_cdc_scan"), 22858);
   Run("EXEC sim.mend_capture");
   Capture();

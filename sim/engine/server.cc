@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -378,7 +379,19 @@ bool Server::PasswordMatches(const LoginRecord& login, const std::string& passwo
 
 void Server::NoteScan(ScanSession scan) {
   const std::lock_guard lock(mutex_);
-  scan.session_id = static_cast<std::int32_t>(scans_.size()) + 1;
+  const auto last = std::find_if(
+      scans_.rbegin(), scans_.rend(),
+      [&](const ScanSession& other) { return other.database == scan.database; });
+  const auto found_nothing = [](const ScanSession& session) {
+    return session.empty && session.error_count == 0;
+  };
+  if (found_nothing(scan) && last != scans_.rend() && found_nothing(*last)) {
+    last->end_time = scan.end_time;
+    ++last->empty_count;
+    return;
+  }
+  scan.empty_count = found_nothing(scan) ? 1 : 0;
+  scan.session_id = scans_.empty() ? 1 : scans_.back().session_id + 1;
   if (scans_.size() >= 1000) scans_.erase(scans_.begin());
   scans_.push_back(std::move(scan));
 }

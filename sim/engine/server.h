@@ -79,6 +79,7 @@ class Server {
     Lsn last_lsn;
     std::int32_t error_count = 0;
     bool empty = true;
+    std::int32_t empty_count = 0;  // Of such sessions in a row, which are one.
   };
   struct CaptureError {
     std::string database;

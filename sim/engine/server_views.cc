@@ -147,6 +147,27 @@ ViewPtr SessionsView(const ViewContext& context) {
   return table.Done("sys.dm_exec_sessions");
 }
 
+// Of all sessions together, which is session 0 (the view's page at Microsoft Learn).
+Server::ScanSession Aggregate(const std::vector<Server::ScanSession>& scans) {
+  Server::ScanSession all = scans.back();
+  all.session_id = all.error_count = all.empty_count = 0;
+  all.transaction_count = all.command_count = 0;
+  all.start_time = scans.front().start_time;
+  for (const Server::ScanSession& scan : scans) {
+    all.error_count += scan.error_count;
+    all.empty_count += scan.empty_count;
+    all.transaction_count += scan.transaction_count;
+    all.command_count += scan.command_count;
+    all.end_time = std::max(all.end_time, scan.end_time);
+  }
+  return all;
+}
+
+std::string PhaseOf(const Server::ScanSession& scan) {
+  if (scan.session_id == 0) return "Aggregate";
+  return scan.error_count > 0 ? "Aborted" : "Done";
+}
+
 ViewPtr ScanSessions(const ViewContext& context) {
   OneByOne table;
   std::vector<Server::ScanSession> scans = context.session.server().Scans();
@@ -155,21 +176,21 @@ ViewPtr ScanSessions(const ViewContext& context) {
   });
   const bool none = scans.empty();
   if (none) scans.emplace_back();
+  scans.insert(scans.begin(), Aggregate(scans));
   for (const Server::ScanSession& scan : scans) {
     table.Add("session_id", IntType(), IntValue(scan.session_id))
         .Add("start_time", DateTimeType(),
              TimeValue(RoundedToDateTime(scan.start_time)))
         .Add("end_time", DateTimeType(), TimeValue(RoundedToDateTime(scan.end_time)))
         .Add("duration", BigIntType(), IntValue(0))
-        .Add("scan_phase", NVarChar(200),
-             TextValue(scan.error_count > 0 ? "Aborted" : "Done"))
+        .Add("scan_phase", NVarChar(200), TextValue(PhaseOf(scan)))
         .Add("error_count", IntType(), IntValue(scan.error_count))
         .Add("start_lsn", NVarChar(23), TextValue(scan.first_lsn.Hex()))
         .Add("end_lsn", NVarChar(23), TextValue(scan.last_lsn.Hex()))
         .Add("tran_count", BigIntType(), IntValue(scan.transaction_count))
         .Add("command_count", BigIntType(), IntValue(scan.command_count))
         .Add("latency", IntType(), IntValue(0))
-        .Add("empty_scan_count", IntType(), IntValue(scan.empty ? 1 : 0))
+        .Add("empty_scan_count", IntType(), IntValue(scan.empty_count))
         .Add("failed_sessions_count", IntType(), IntValue(scan.error_count));
     table.End();
   }
