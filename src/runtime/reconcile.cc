@@ -87,6 +87,7 @@ class Run {
     TRY_ASSIGN(const pipeline::SilverPosition position, row.Position());
     applied_ = position.applied.value_or(cdc::Lsn{});
     outcome_.silver_lsn = row.applied_lsn;
+    TRY(rows_->CheckNotGoneBack(applied_));
     TRY_ASSIGN(pinned_,
                PinnedSilver::Open(parts_.lake, silver_, keys_, rows_->Compared()));
     outcome_.silver_version = pinned_->version();

@@ -65,8 +65,10 @@ struct ReconcileOutcome {
   }
 };
 
-// Errors: OptionInvalid for limits outside of their range; SilverKeyInvalid; the
-// session's; the lake's, also without silver or its control table.
+// Errors: OptionInvalid for limits outside of their range; SilverKeyInvalid;
+// PositionAheadOfServer and SourceForked where the source was restored to an earlier
+// point, and is no source of this silver any more; the session's; the lake's, also
+// without silver or its control table.
 Result<ReconcileOutcome> Reconcile(const StreamConfig& config,
                                    const SilverConfig& silver,
                                    const ReconcileOptions& options,

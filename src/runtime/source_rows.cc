@@ -15,6 +15,7 @@
 #include "runtime/ask.h"
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_notes.h"
+#include "runtime/source_history.h"
 #include "runtime/table_keys.h"
 #include "sqlserver/ordinal_statements.h"
 
@@ -54,6 +55,7 @@ Result<std::unique_ptr<SourceRows>> SourceRows::Open(const StreamConfig& config,
                                                      Clock& clock) {
   std::unique_ptr<SourceRows> rows(new SourceRows(config, sessions, clock));
   TRY_ASSIGN(const CheckpointState state, ReadCheckpoint(config.checkpoint));
+  rows->position_ = state.position();
   TRY_ASSIGN(const std::optional<cdc::SourceMemory> memory,
              CheckpointNotes(state.directory).ReadMemory());
   TRY_ASSIGN(rows->session_, sessions.Open());
@@ -73,6 +75,20 @@ std::vector<columns::Field> SourceRows::Compared() const {
     if (source_.columns.columns[i].in_source) compared.push_back(fields[i]);
   }
   return compared;
+}
+
+Status SourceRows::CheckNotGoneBack(const cdc::Lsn& applied) {
+  cdc::BatchFacts facts;
+  facts.position = position_.value_or(cdc::Offset{applied, std::nullopt});
+  TRY_ASSIGN(const PollAnswer answer,
+             AskPoll(*session_, clock_, source_, facts.position.lsn, {}));
+  facts.server_max = answer.server_max;
+  facts.server_oldest = answer.server_oldest;
+  facts.position_commit_us = answer.position_commit_us;
+  facts.newest_start = source_.newest_start();
+  TRY(CheckHistory(cdc::PlanBatch(facts), source_.instance.name));
+  return CheckWasReached(applied, facts.server_max, facts.newest_start,
+                         source_.instance.name);
 }
 
 Result<std::optional<cdc::Offset>> SourceRows::Newest() {

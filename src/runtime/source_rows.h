@@ -41,6 +41,10 @@ class SourceRows {
   std::optional<pipeline::OrdinalKind> OrdinalOf(
       const std::vector<std::string>& keys) const;
 
+  // Whether the server still has what the stream has read and what silver has applied.
+  // Errors: PositionAheadOfServer, SourceForked.
+  Status CheckNotGoneBack(const cdc::Lsn& applied);
+
   Result<std::optional<cdc::Offset>> Newest();
   // `key` has `kind`. nullopt without any key.
   Result<std::optional<cdc::KeyExtent>> Extent(const std::string& key,
@@ -81,6 +85,7 @@ class SourceRows {
   Clock& clock_;
   std::unique_ptr<sqlserver::Session> session_;
   Source source_;
+  std::optional<cdc::Offset> position_;  // The checkpoint's.
   std::vector<sqlserver::KeyColumn> ranged_by_;  // Of PlanRanges.
   std::atomic<bool> stop_{false};
 };
