@@ -25,8 +25,10 @@ class Within final : public columns::BatchReader {
       std::vector<std::int64_t> inside;
       for (std::int64_t i = 0; i < batch->row_count; ++i) {
         const auto key = keys.Number(i);
-        const bool is_inside = key && (!range_.lo || *key >= *range_.lo) &&
-                               (!range_.hi || *key < *range_.hi);
+        const bool is_inside = range_.is_null
+                                   ? !key
+                                   : key && (!range_.lo || *key >= *range_.lo) &&
+                                         (!range_.hi || *key < *range_.hi);
         if (is_inside) inside.push_back(i);
       }
       if (inside.empty()) continue;
@@ -93,14 +95,20 @@ Result<std::int64_t> PinnedSilver::RowCount() const {
   }
 }
 
-Status PinnedSilver::EachNumber(const std::function<void(std::int64_t)>& take) const {
+Result<std::int64_t> PinnedSilver::EachNumber(
+    const std::function<void(std::int64_t)>& take) const {
   TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows, pinned_->Probe({keys_}));
+  std::int64_t null_count = 0;
   while (true) {
     TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
-    if (!batch) return Unit{};
+    if (!batch) return null_count;
     TRY_ASSIGN(const pipeline::RowKeys keys, pipeline::RowKeys::Of(*batch, keys_));
     for (std::int64_t i = 0; i < batch->row_count; ++i) {
-      if (const auto key = keys.Number(i)) take(*key);
+      if (const auto key = keys.Number(i)) {
+        take(*key);
+      } else {
+        ++null_count;
+      }
     }
   }
 }

@@ -22,6 +22,7 @@ namespace mssql_cdc::runtime {
 struct OrdinalRange {
   std::optional<std::int64_t> lo;
   std::optional<std::int64_t> hi;
+  bool is_null = false;  // Those that are NULL, which lie in no other range.
 };
 
 // The rows of `rows` whose only key lies in `range`. Borrows `keys`.
@@ -44,8 +45,9 @@ class PinnedSilver {
   const std::vector<std::string>& left_out() const { return left_out_; }
 
   Result<std::int64_t> RowCount() const;
-  // The only key of every row, as a number; rows where it is NULL are left out.
-  Status EachNumber(const std::function<void(std::int64_t)>& take) const;
+  // The only key of every row, as a number. Returns the number of rows where it is
+  // NULL, which are left out.
+  Result<std::int64_t> EachNumber(const std::function<void(std::int64_t)>& take) const;
   // Keys, compared columns, _start_lsn, file and row number of all rows.
   Result<std::unique_ptr<columns::BatchReader>> Rows() const;
   // Of those whose only key lies in the range.

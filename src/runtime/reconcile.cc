@@ -108,7 +108,8 @@ class Run {
   Status CountRanges() {
     TRY_ASSIGN(source_lsn_, Newest());
     TRY_ASSIGN(std::optional<cdc::KeyExtent> extent, rows_->Extent(keys_[0], *kind_));
-    TRY(pinned_->EachNumber([&](std::int64_t key) {
+    if (extent) source_min_ = extent->min;
+    TRY_ASSIGN(silver_null_count_, pinned_->EachNumber([&](std::int64_t key) {
       if (!extent) extent = cdc::KeyExtent{key, key};
       extent->min = std::min(extent->min, key);
       extent->max = std::max(extent->max, key);
@@ -123,7 +124,7 @@ class Run {
                     if (number) moved.insert(pipeline::SliceOf(*number, width));
                   }));
     pipeline::Slices silver_slices;
-    TRY(pinned_->EachNumber([&](std::int64_t key) {
+    TRY_ASSIGN(silver_null_count_, pinned_->EachNumber([&](std::int64_t key) {
       pipeline::SliceCount& slice = silver_slices[pipeline::SliceOf(key, width)];
       ++slice.rows;
       slice.key_sum += key;
@@ -171,7 +172,28 @@ class Run {
       outcome_.groups += comparison.group_count();
       compared.push_back(std::move(comparison));
     }
+    TRY(CompareNulls(compared));
     return TakeDifferences(compared);
+  }
+
+  // Rows whose key is NULL are in no bucket. The source can have them only where the
+  // column may be NULL, silver always.
+  Status CompareNulls(std::vector<RowComparison>& compared) {
+    const OrdinalRange nulls{std::nullopt, std::nullopt, true};
+    const auto source = KeepWithin(
+        rows_->Rows(keys_[0], *kind_, std::nullopt, source_min_), nulls, keys_);
+    RowComparison comparison(keys_, pinned_->compared(), options_.held_size_bytes_max);
+    bool has_more = true;
+    while (has_more) {
+      TRY_ASSIGN(has_more, comparison.TakeSource(*source, {}));
+      if (comparison.is_empty() && silver_null_count_ == 0) return Unit{};
+      TRY_ASSIGN(const auto silver, pinned_->Rows(nulls));
+      TRY(comparison.MeetSilver(*silver, !has_more));
+    }
+    ++outcome_.hashed;
+    outcome_.groups += comparison.group_count();
+    compared.push_back(std::move(comparison));
+    return Unit{};
   }
 
   // Keys without a distance: ranges as the server orders them. All of them if the
@@ -321,6 +343,8 @@ class Run {
   std::optional<PinnedSilver> pinned_;
   std::vector<std::string> keys_;
   std::optional<pipeline::OrdinalKind> kind_;  // Of keys with a distance.
+  std::optional<std::int64_t> source_min_;     // Of keys with a distance.
+  std::int64_t silver_null_count_ = 0;
   std::int64_t run_at_us_ = 0;
   cdc::Lsn applied_;
   cdc::Lsn source_lsn_;

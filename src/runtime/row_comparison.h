@@ -50,6 +50,8 @@ class RowComparison {
   Status MeetSilver(columns::BatchReader& rows, bool all_source_taken);
 
   std::int64_t group_count() const { return group_count_; }
+  // Whether the group has no row of the source.
+  bool is_empty() const { return group_.empty(); }
 
   // Whether a key is among those that differ.
   bool IsDifferent(std::string_view key) const;

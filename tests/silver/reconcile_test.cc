@@ -6,6 +6,8 @@
 namespace mssql_cdc {
 namespace {
 
+using testing::IsEmpty;
+
 using ReconcileTest = RepairTest;
 
 TEST_F(ReconcileTest, ASourceThatWasRestoredIsNoSourceOfThisSilver) {
@@ -36,6 +38,46 @@ TEST_F(ReconcileTest, ASourceThatWasRestoredIsNoSourceOfThisSilver) {
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().id(), ErrorId::kPositionAheadOfServer);
   }
+}
+
+// No bucket holds it, and a source whose key is NOT NULL never has it.
+TEST_F(ReconcileTest, ARowWithoutAKeyIsFoundAndTakenOut) {
+  const columns::Schema schema = lake_->State("silver").value()->schema;
+  std::vector<std::unique_ptr<columns::BatchReader>> rows;
+  rows.push_back(lake::ReadRows(
+      schema, 1, [&](std::int64_t, std::size_t column, columns::ColumnBuilder& out) {
+        if (schema.fields[column].name == "_start_lsn") {
+          out.AppendBytes("0x00000000000000000001");
+        } else {
+          out.AppendNull();
+        }
+      }));
+  ASSERT_TRUE(lake_->Append("silver", std::move(rows), {}).ok());
+  EXPECT_EQ(KindsOf(Compare()), (Found{{R"({"id":null})", "MISSING_SOURCE"}}));
+  Commit("INSERT dbo.t VALUES (6, N'f')");
+  RunWell();
+  RepairWell(*lake_);
+  EXPECT_THAT(Compare().findings, IsEmpty());
+}
+
+// As it may be where the key that CDC takes is a unique index over such a column.
+TEST_F(ReconcileTest, ANullKeyThatTheSourceHasIsARowLikeAnother) {
+  Fresh();
+  Sql("CREATE TABLE dbo.n (id int NULL, note nvarchar(40) NULL)");
+  Sql("CREATE UNIQUE INDEX n_id ON dbo.n (id)");
+  Sql("INSERT dbo.n VALUES (NULL, N'none'), (1, N'a'), (2, N'b')");
+  Enable("n", "dbo_n");
+  Pass(1);
+  config_.capture_instance = "dbo_n";
+  config_.silver_keys = {"id"};
+  WithSilver();
+  EXPECT_THAT(Compare().findings, IsEmpty());
+  Plant({"0"}, {});  // As KeyOf has it.
+  EXPECT_EQ(KindsOf(Compare()), (Found{{R"({"id":null})", "MISSING_TARGET"}}));
+  Commit("INSERT dbo.n VALUES (6, N'f')");
+  RunWell();
+  RepairWell(*lake_);
+  EXPECT_THAT(Compare().findings, IsEmpty());
 }
 
 }  // namespace
