@@ -15,7 +15,8 @@ Error Unexplained(const ApplyFacts& facts) {
   Error error(ErrorId::kSnapshotUnexplained);
   error.Add("bronze", facts.bronze);
   if (!facts.has_facts) {
-    error.Add("reason", "facts_table is not given or not there");
+    error.Add("reason",
+              "facts_table is not given or not there, and no newer whole snapshot is");
     return error;
   }
   std::string targets;
@@ -23,7 +24,9 @@ Error Unexplained(const ApplyFacts& facts) {
     if (!targets.empty()) targets += ", ";
     targets += target;
   }
-  error.Add("reason", "the facts table has no snapshot_open row for this table");
+  error.Add("reason",
+            "the facts table has no snapshot_open row for this table, and no newer "
+            "whole snapshot is there");
   error.Add("targets", targets.empty() ? "none" : targets);
   return error;
 }

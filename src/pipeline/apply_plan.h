@@ -35,7 +35,7 @@ struct ApplyFacts {
   std::optional<OpenSnapshot> open;    // The newest chunked one, complete or not.
   // Of bronze, above position.rebuilt_from.
   std::optional<cdc::Lsn> whole;  // The newest whole snapshot with rows.
-  bool has_chunk_rows = false;
+  bool has_chunk_rows = false;    // Also above `completion` and `whole`.
   // For messages.
   std::string bronze;
   std::vector<std::string> facts_targets;
@@ -63,8 +63,8 @@ struct ApplyWindow {
   std::optional<Bound> LowerBound() const;
 };
 
-// Errors: SnapshotUnexplained when bronze has rows of a chunked snapshot that no facts
-// tell of.
+// Errors: SnapshotUnexplained when bronze has rows of chunks that no facts tell of and
+// no newer whole snapshot makes good.
 Result<ApplyWindow> PlanApply(const ApplyFacts& facts);
 
 // What a row of bronze says of itself.

@@ -61,10 +61,15 @@ lake::ReadSpec SnapshotRows(const lake::TableState& bronze,
   return spec;
 }
 
-// Whether one of them is of a chunk.
+// Whether one of them is of a chunk, and above `snapshot`: silver is made of that one
+// and of what came since.
 Result<bool> HasChunkRows(lake::Lake& lake, const SilverConfig& config,
-                          lake::ReadSpec spec) {
+                          lake::ReadSpec spec,
+                          const std::optional<cdc::Lsn>& snapshot) {
   spec.conditions.push_back({"_chunk", Operator::kIsNotNull, ""});
+  if (snapshot) {
+    spec.conditions.push_back({"_start_lsn", Operator::kAbove, snapshot->Text()});
+  }
   TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
              lake.Read(config.bronze_location, spec));
   InstanceFilter filter(config.instances);
@@ -156,14 +161,10 @@ Result<pipeline::ApplyFacts> GatherFacts(lake::Lake& lake, const SilverConfig& c
 
 Status GatherBronze(lake::Lake& lake, const SilverConfig& config,
                     const lake::TableState& bronze, pipeline::ApplyFacts& facts) {
-  lake::ReadSpec spec = SnapshotRows(bronze, facts.position);
-  if (!Present(bronze.schema, {"_chunk"}).empty()) {
-    // Rows of chunks are as many as the table has, and matter only unexplained.
-    if (!facts.has_facts || !facts.open) {
-      TRY_ASSIGN(facts.has_chunk_rows, HasChunkRows(lake, config, spec));
-    }
-    spec.conditions.push_back({"_chunk", Operator::kIsNull, ""});
-  }
+  const lake::ReadSpec all = SnapshotRows(bronze, facts.position);
+  const bool has_chunks = !Present(bronze.schema, {"_chunk"}).empty();
+  lake::ReadSpec spec = all;
+  if (has_chunks) spec.conditions.push_back({"_chunk", Operator::kIsNull, ""});
   TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
              lake.Read(config.bronze_location, spec));
   InstanceFilter filter(config.instances);
@@ -178,6 +179,12 @@ Status GatherBronze(lake::Lake& lake, const SilverConfig& config,
       facts.whole =
           std::max(facts.whole, std::optional(mark.snapshot.value_or(mark.lsn)));
     }
+  }
+  // Rows of chunks are as many as the table has, and matter only unexplained.
+  if (has_chunks && (!facts.has_facts || !facts.open)) {
+    TRY_ASSIGN(
+        facts.has_chunk_rows,
+        HasChunkRows(lake, config, all, std::max(facts.completion, facts.whole)));
   }
   if (facts.has_chunk_rows && facts.has_facts && !facts.open) {
     TRY_ASSIGN(facts.facts_targets, ReadTargets(lake, config));

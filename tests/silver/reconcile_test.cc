@@ -1,6 +1,7 @@
 // What a comparison of silver with its source must not take for a difference, and what
 // it must not overlook.
 
+#include "runtime/snapshot_calls.h"
 #include "tests/silver/silver_fixture.h"
 
 namespace mssql_cdc {
@@ -78,6 +79,38 @@ TEST_F(ReconcileTest, ANullKeyThatTheSourceHasIsARowLikeAnother) {
   RunWell();
   RepairWell(*lake_);
   EXPECT_THAT(Compare().findings, IsEmpty());
+}
+
+TEST_F(ReconcileTest, ChunksByHandGiveWayToAWholeSnapshot) {
+  Fresh();
+  Sql("INSERT dbo.t VALUES (2, N'b'), (3, N'c')");
+  Pass(1);
+  config_.silver = config_.silver_location = "silver";
+  config_.control_table = config_.control_location = "control";
+  const auto take = [&] {
+    const Status status = source_->With(
+        *lake_, {}, "life", [&](const runtime::StreamParts& parts) -> Status {
+          TRY(runtime::SnapshotCall::Make(config_, parts)->Take(true));
+          return Unit{};
+        });
+    ASSERT_TRUE(status.ok()) << status.error().Text();
+  };
+  config_.snapshot_chunks = "[[0, null, 2]]";
+  take();
+  config_.snapshot_chunks = "";
+  const Status refused =
+      With(*lake_,
+           [&](const runtime::SilverConfig& silver,
+               const runtime::ReconcileParts& parts) -> Status {
+             TRY(runtime::Apply(silver, {parts.lake, parts.clock, parts.dice}));
+             return Unit{};
+           });
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().id(), ErrorId::kSnapshotUnexplained);
+  take();
+  ApplyWell();
+  EXPECT_THAT(Compare().findings, IsEmpty());
+  EXPECT_EQ(lake_->RowCount("silver").value(), 3);
 }
 
 }  // namespace
