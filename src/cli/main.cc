@@ -240,6 +240,11 @@ CLI::App* AddReconcile(CLI::App* app, ReconcileArguments* arguments) {
       ->check(CLI::Range(0.0, 1.0));
   command->add_option("--report", arguments->report,
                       "a Delta table for what was found, made if it is missing");
+  command
+      ->add_option("--capture-wait", arguments->capture_wait_seconds,
+                   "where something differs, seconds to wait until capture has read "
+                   "what was committed by then; 0: do not ask")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{86'400}));
   command->add_flag("--show-keys", arguments->show_keys,
                     "print the keys of what differs, which are values of the source");
   command->add_flag("--repair", arguments->repair,

@@ -21,6 +21,7 @@ namespace mssql_cdc::cli {
 namespace {
 
 constexpr int kExitDiffers = 65;
+constexpr int kExitCompareAgain = 75;
 constexpr std::size_t kShownMax = 20;
 
 Output::Field Number(std::string name, std::int64_t value) {
@@ -68,6 +69,12 @@ Listed List(const runtime::ReconcileOutcome& found,
   return listed;
 }
 
+std::string Again(const runtime::ReconcileOutcome& found) {
+  if (found.is_equal() || found.capture_has_passed) return "";
+  return "; capture has not read all that was committed by then, so these may be "
+         "changes on their way: compare again";
+}
+
 void Show(const std::string& app_id, const std::string& silver,
           const runtime::ReconcileOutcome& found, const ReconcileArguments& arguments,
           Output& output) {
@@ -88,7 +95,7 @@ void Show(const std::string& app_id, const std::string& silver,
                   silver, found.silver_version,
                   found.is_equal() ? "no difference" : "DIFFERENCES", found.match,
                   found.in_flight, found.mismatch, found.hashed, failures,
-                  Duration(found.elapsed_ms), listed.text),
+                  Duration(found.elapsed_ms), Again(found) + listed.text),
       {{"silver", silver},
        {"run_id", found.run_id},
        Number("silver_version", found.silver_version),
@@ -99,14 +106,20 @@ void Show(const std::string& app_id, const std::string& silver,
        Number("in_flight", found.in_flight),
        Number("mismatch", found.mismatch),
        Number("hashed", found.hashed),
+       {"compare_again", Again(found).empty() ? "false" : "true", false},
        Number("findings", static_cast<std::int64_t>(found.findings.size())),
        {"shown", listed.json, false},
        Number("elapsed_ms", found.elapsed_ms)});
 }
 
-// One stream; whether its silver is the source in the end.
-Result<bool> ReconcileOne(const Prepared& stream, const ReconcileArguments& arguments,
-                          Output& output, Clock& clock) {
+int CodeOf(const runtime::ReconcileOutcome& found) {
+  if (found.is_equal()) return 0;
+  return found.capture_has_passed ? kExitDiffers : kExitCompareAgain;
+}
+
+// One stream; the exit code is that of its last comparison.
+Result<int> ReconcileOne(const Prepared& stream, const ReconcileArguments& arguments,
+                         Output& output, Clock& clock) {
   const runtime::StreamConfig& config = stream.config;
   lake::DeltaLake lake;
   Dice dice(static_cast<std::uint64_t>(clock.NowUtcUs()));
@@ -117,21 +130,25 @@ Result<bool> ReconcileOne(const Prepared& stream, const ReconcileArguments& argu
   options.bucket_rows = arguments.bucket_rows;
   options.sample = arguments.sample;
   options.report_location = arguments.report;
+  // A repair does no harm to a row whose change is on its way.
+  const std::int64_t wait_ms = arguments.capture_wait_seconds * 1000;
+  options.capture_wait_ms_max = arguments.repair ? 0 : wait_ms;
   const runtime::ReconcileParts parts{lake, *sessions, clock, dice};
   TRY_ASSIGN(const runtime::ReconcileOutcome found,
              runtime::Reconcile(config, silver, options, parts));
   Show(config.app_id, *config.silver, found, arguments, output);
-  if (found.is_equal() || !arguments.repair) return found.is_equal();
+  if (found.is_equal() || !arguments.repair) return CodeOf(found);
   TRY_ASSIGN(const std::int64_t row_count,
              runtime::Repair(config, silver, found, parts));
   output.Event(config.app_id, "repaired",
                fmt::format("{} rows of the source written into bronze and applied",
                            Grouped(row_count)),
                {Number("rows", row_count)});
+  options.capture_wait_ms_max = wait_ms;
   TRY_ASSIGN(const runtime::ReconcileOutcome after,
              runtime::Reconcile(config, silver, options, parts));
   Show(config.app_id, *config.silver, after, arguments, output);
-  return after.is_equal();
+  return CodeOf(after);
 }
 
 }  // namespace
@@ -149,14 +166,9 @@ int ReconcilePipeline(const ReconcileArguments& arguments) {
   for (const Prepared& stream : prepared.value()) {
     if (!stream.config.silver) continue;
     any = true;
-    const Result<bool> equal = ReconcileOne(stream, arguments, output, clock);
-    int code = 0;
-    if (!equal.ok()) {
-      output.Failure(stream.config.app_id, equal.error());
-      code = ExitCodeOf(equal.error());
-    } else if (!equal.value()) {
-      code = kExitDiffers;
-    }
+    const Result<int> done = ReconcileOne(stream, arguments, output, clock);
+    if (!done.ok()) output.Failure(stream.config.app_id, done.error());
+    const int code = done.ok() ? done.value() : ExitCodeOf(done.error());
     if (exit_code == 0) exit_code = code;
   }
   if (any) return exit_code;

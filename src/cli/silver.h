@@ -60,12 +60,14 @@ struct ReconcileArguments {
   std::int64_t bucket_rows = 1'000'000;
   double sample = 0.01;
   std::string report;  // A location; empty: none.
+  std::int64_t capture_wait_seconds = 15;
   bool repair = false;
   bool show_keys = false;  // Values of the source, so only on request.
 };
 
 // Compares silver with the source, stream by stream. Ends with 0 if nothing differs (or
-// was put right), with 65 if something does.
+// was put right), with 65 if something does, and with 75 if that may be changes which
+// capture has not read yet.
 int ReconcilePipeline(const ReconcileArguments& arguments);
 
 }  // namespace mssql_cdc::cli

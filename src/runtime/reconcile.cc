@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "pipeline/in_flight.h"
 #include "pipeline/tables.h"
 #include "runtime/apply_facts.h"
 #include "runtime/bronze_rows.h"
@@ -242,21 +243,38 @@ class Run {
   }
 
   // Of the keys that changed meanwhile, only those that differ are held.
+  Status TakeMoved(const std::vector<RowComparison>& compared,
+                   std::set<std::string>& moved) {
+    return EachMoved(
+        row_source_lsn_, [&](std::string_view key, const std::optional<std::int64_t>&) {
+          const bool differs = std::any_of(
+              compared.begin(), compared.end(),
+              [&](const RowComparison& one) { return one.IsDifferent(key); });
+          if (differs) moved.insert(std::string(key));
+        });
+  }
+
+  // A commit that capture has not read yet is in no change table: what it changed looks
+  // wrong until capture has passed the moment at which the source was read.
   Status TakeDifferences(const std::vector<RowComparison>& compared) {
     if (compared.empty()) return Unit{};
     std::set<std::string> moved;
-    TRY(EachMoved(row_source_lsn_,
-                  [&](std::string_view key, const std::optional<std::int64_t>&) {
-                    const bool differs = std::any_of(
-                        compared.begin(), compared.end(),
-                        [&](const RowComparison& one) { return one.IsDifferent(key); });
-                    if (differs) moved.insert(std::string(key));
-                  }));
+    TRY(TakeMoved(compared, moved));
+    const bool has_wrong = std::any_of(
+        compared.begin(), compared.end(),
+        [&](const RowComparison& one) { return one.HasDifferenceBeside(moved); });
+    if (has_wrong && options_.capture_wait_ms_max > 0 &&
+        config_.backend != cdc::Backend::kFake) {
+      TRY_ASSIGN(outcome_.capture_has_passed,
+                 rows_->AwaitCapture(options_.capture_wait_ms_max));
+      TRY(TakeMoved(compared, moved));
+    }
     for (const RowComparison& one : compared) {
       for (Difference& difference : one.Differences(moved)) {
         key_findings_.push_back(std::move(difference.finding));
       }
     }
+    pipeline::ExplainBuckets(outcome_.buckets, key_findings_);
     return Unit{};
   }
 

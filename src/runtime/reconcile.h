@@ -33,6 +33,9 @@ struct ReconcileOptions {
   // Rows of the source are held in groups of about so many bytes; silver is read once
   // a group.
   std::size_t held_size_bytes_max = std::size_t{192} << 20;
+  // Where something is wrong, capture is waited for so long, so that commits that it
+  // had not read yet are not told as wrong.
+  std::int64_t capture_wait_ms_max = 0;
 };
 
 struct ReconcileParts {
@@ -56,6 +59,9 @@ struct ReconcileOutcome {
   std::int64_t groups = 0;  // Held one after the other.
   std::map<std::string, std::int64_t> failures;
   std::vector<std::string> left_out;  // Columns that were not compared.
+  // False: it was waited for and did not pass the moment at which the source was read.
+  // What is wrong may then be a commit that it has not read yet.
+  bool capture_has_passed = true;
   std::int64_t elapsed_ms = 0;
   columns::RecordBatch report;  // The rows of a report table.
 

@@ -145,6 +145,13 @@ bool RowComparison::IsDifferent(std::string_view key) const {
   return found_.find(key) != found_.end();
 }
 
+bool RowComparison::HasDifferenceBeside(const std::set<std::string>& moved) const {
+  for (const auto& [key, found] : found_) {
+    if (!moved.contains(key)) return true;
+  }
+  return false;
+}
+
 std::vector<Difference> RowComparison::Differences(
     const std::set<std::string>& moved) const {
   std::vector<Difference> differences;

@@ -55,6 +55,8 @@ class RowComparison {
 
   // Whether a key is among those that differ.
   bool IsDifferent(std::string_view key) const;
+  // Whether a key differs that is not in `moved`.
+  bool HasDifferenceBeside(const std::set<std::string>& moved) const;
   // Differences whose key is in `moved` are in flight.
   std::vector<Difference> Differences(const std::set<std::string>& moved) const;
 

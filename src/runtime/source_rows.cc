@@ -17,6 +17,7 @@
 #include "runtime/checkpoint_notes.h"
 #include "runtime/source_history.h"
 #include "runtime/table_keys.h"
+#include "sqlserver/capture_statements.h"
 #include "sqlserver/ordinal_statements.h"
 
 namespace mssql_cdc::runtime {
@@ -25,6 +26,8 @@ namespace {
 // Bounds of a DATE: the days there are.
 constexpr std::int64_t kDayMin = -719'162;   // 0001-01-01
 constexpr std::int64_t kDayMax = 2'932'896;  // 9999-12-31
+
+constexpr std::int64_t kCapturePauseMs = 500;
 
 std::optional<pipeline::OrdinalKind> OrdinalKindOf(columns::Kind kind) {
   switch (kind) {
@@ -89,6 +92,45 @@ Status SourceRows::CheckNotGoneBack(const cdc::Lsn& applied) {
   TRY(CheckHistory(cdc::PlanBatch(facts), source_.instance.name));
   return CheckWasReached(applied, facts.server_max, facts.newest_start,
                          source_.instance.name);
+}
+
+Result<cdc::CaptureTimes> SourceRows::AskCaptureTimes() {
+  TRY_ASSIGN(const std::vector<ResultSet> sets,
+             Ask(*session_, sqlserver::AskCaptureTimes(), 1));
+  cdc::CaptureTimes times;
+  if (const std::optional<cdc::RowView> row = sets[0].FirstRow()) {
+    TRY_ASSIGN(const std::optional<std::string> now, row->Text("now_text"));
+    times.now = now.value_or("");
+    TRY_ASSIGN(times.newest_commit, row->Text("newest_text"));
+    TRY_ASSIGN(times.newest_lsn, row->LsnOf("newest_lsn"));
+  }
+  if (!shows_scans_) return times;
+  // A login that reads changes need not have a right to this.
+  const Result<std::vector<ResultSet>> scans =
+      Ask(*session_, sqlserver::AskNewestScan(), 1);
+  shows_scans_ = scans.ok();
+  if (!scans.ok()) {
+    if (!session_->clean()) return scans.error();
+    return times;
+  }
+  if (const std::optional<cdc::RowView> row = scans.value()[0].FirstRow()) {
+    TRY_ASSIGN(times.scan_end, row->Text("scan_text"));
+    TRY_ASSIGN(times.error_count, row->Integer("error_count"));
+  }
+  return times;
+}
+
+Result<bool> SourceRows::AwaitCapture(std::int64_t wait_ms_max) {
+  const std::int64_t begin_ns = clock_.MonotonicNs();
+  TRY_ASSIGN(const cdc::CaptureTimes first, AskCaptureTimes());
+  cdc::CapturePassed passed(first.now);
+  while (true) {
+    const std::int64_t waited_ms = (clock_.MonotonicNs() - begin_ns) / 1'000'000;
+    if (waited_ms >= wait_ms_max) return false;
+    clock_.SleepMs(kCapturePauseMs);
+    TRY_ASSIGN(const cdc::CaptureTimes times, AskCaptureTimes());
+    if (passed.Hear(times)) return true;
+  }
 }
 
 Result<std::optional<cdc::Offset>> SourceRows::Newest() {

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "cdc/capture_passed.h"
 #include "cdc/snapshot_plan.h"
 #include "columns/batch.h"
 #include "pipeline/key_value.h"
@@ -45,6 +46,10 @@ class SourceRows {
   // Errors: PositionAheadOfServer, SourceForked.
   Status CheckNotGoneBack(const cdc::Lsn& applied);
 
+  // Waits until capture has read all that is committed by now. False: it has not, or
+  // does not show it, within `wait_ms_max`.
+  Result<bool> AwaitCapture(std::int64_t wait_ms_max);
+
   Result<std::optional<cdc::Offset>> Newest();
   // `key` has `kind`. nullopt without any key.
   Result<std::optional<cdc::KeyExtent>> Extent(const std::string& key,
@@ -75,6 +80,7 @@ class SourceRows {
                      const TakeKey& take);
 
  private:
+  Result<cdc::CaptureTimes> AskCaptureTimes();
   SourceRows(const StreamConfig& config, SessionSource& sessions, Clock& clock)
       : config_(config), sessions_(sessions), clock_(clock) {}
   sqlserver::SourceSettings Settings() const;
@@ -85,7 +91,8 @@ class SourceRows {
   Clock& clock_;
   std::unique_ptr<sqlserver::Session> session_;
   Source source_;
-  std::optional<cdc::Offset> position_;  // The checkpoint's.
+  std::optional<cdc::Offset> position_;          // The checkpoint's.
+  bool shows_scans_ = true;                      // To this login.
   std::vector<sqlserver::KeyColumn> ranged_by_;  // Of PlanRanges.
   std::atomic<bool> stop_{false};
 };

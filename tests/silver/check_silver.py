@@ -112,7 +112,9 @@ class Place:
                              sorted(set(found) ^ set(source), key=str), [])
 
     def reconcile(self, what: str, *more: str, equal: bool) -> dict:
-        code, events = self.run("reconcile", "--sample", "1", "--report", os.fspath(self.report), *more)
+        # What is planted is not on its way: nothing is waited for.
+        code, events = self.run("reconcile", "--sample", "1", "--report", os.fspath(self.report),
+                                "--capture-wait", "0", *more)
         told = [event for event in events if event.get("event") == "reconciled"]
         if not told:
             self.tally.equal(f"{what}: reconcile tells something ({events[-2:]})", False, True)
@@ -229,6 +231,31 @@ def reconciled(place: Place) -> None:
     place.reconcile("changes in flight", equal=True)
     place.must("after the repair")
     place.compare("changes after the repair")
+
+
+def not_captured(place: Place) -> None:
+    """A commit that capture has not read yet is no difference once it has, and is told apart before."""
+    place.simulator.run(f"UPDATE dbo.{place.name} SET amount = amount + 1 WHERE id = 60")
+    code, events = place.run("reconcile", "--sample", "1", "--capture-wait", "1")
+    told = [event for event in events if event.get("event") == "reconciled"]
+    place.tally.equal(f"not captured: compare again ({events[-1:]})",
+                      (code, [event["compare_again"] for event in told]), (RETRY, [True]))
+    process = place.pipeline.start("reconcile", ("--sample", "1", "--capture-wait", "60"))
+    while process.poll() is None:
+        place.simulator.capture()
+    output = process.communicate(timeout=60)[0]
+    place.tally.equal(f"captured meanwhile ({output[-300:]})", process.returncode, 0)
+    # Two scans that find nothing tell of a server where nothing happens.
+    place.must("after what was not captured")
+    held = {row["id"]: row for row in by_engine(place.silver).to_pylist()}
+    missing = held.pop(60)
+    overwrite(place, list(held.values()))
+    process = place.pipeline.start("reconcile", ("--sample", "1", "--capture-wait", "60"))
+    while process.poll() is None:
+        place.simulator.capture()
+    output = process.communicate(timeout=60)[0]
+    place.tally.equal(f"really missing ({output[-300:]})", process.returncode, DIFFERS)
+    overwrite(place, [*held.values(), missing])
 
 
 def with_a_writer(place: Place) -> None:
@@ -446,6 +473,7 @@ def main() -> int:
                 finalized(place)
                 if vectors:
                     reconciled(place)
+                    not_captured(place)
                     with_a_writer(place)
                     kept_fresh(place)
                     killed(place, args.kills)

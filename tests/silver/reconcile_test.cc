@@ -113,5 +113,69 @@ TEST_F(ReconcileTest, ChunksByHandGiveWayToAWholeSnapshot) {
   EXPECT_EQ(lake_->RowCount("silver").value(), 3);
 }
 
+// Something happens whenever the product waits.
+class WaitHook final : public Clock {
+ public:
+  std::function<void()> at_wait = [] {};
+  std::int64_t NowUtcUs() override { return clock_.NowUtcUs(); }
+  std::int64_t MonotonicNs() override { return clock_.MonotonicNs(); }
+  void SleepMs(std::int64_t duration_ms) override {
+    clock_.SleepMs(duration_ms);
+    at_wait();
+  }
+
+ private:
+  ManualClock clock_{0};
+};
+
+TEST_F(ReconcileTest, ACommitThatCaptureHasNotReadIsNotTakenForADifference) {
+  WaitHook clock;
+  const auto compare = [&] {
+    runtime::ReconcileOutcome found;
+    const Status status = With(
+        *lake_,
+        [&](const runtime::SilverConfig& silver,
+            const runtime::ReconcileParts& parts) -> Status {
+          runtime::ReconcileOptions options;
+          options.sample = 1;
+          options.capture_wait_ms_max = 5'000;
+          TRY_ASSIGN(found,
+                     runtime::Reconcile(config_, silver, options,
+                                        {parts.lake, parts.sessions, clock, dice_}));
+          return Unit{};
+        });
+    EXPECT_TRUE(status.ok()) << status.error().Text();
+    return found;
+  };
+  Sql("UPDATE dbo.t SET note = N'C' WHERE id = 3");
+  Sql("INSERT dbo.t VALUES (6, N'f')");
+  Plant({"2"}, {});
+  const Found all = {{R"({"id":2})", "MISSING_TARGET"},
+                     {R"({"id":3})", "RECORD_DIFF"},
+                     {R"({"id":6})", "MISSING_TARGET"}};
+  runtime::ReconcileOutcome found = compare();
+  EXPECT_EQ(KindsOf(found), all);
+  EXPECT_FALSE(found.capture_has_passed);
+
+  clock.at_wait = [&] {
+    source_->engine().AdvanceClock(1000);
+    source_->CaptureAll();
+  };
+  found = compare();
+  EXPECT_EQ(KindsOf(found), (Found{{R"({"id":2})", "MISSING_TARGET"},
+                                   {R"({"id":3})", "IN_FLIGHT"},
+                                   {R"({"id":6})", "IN_FLIGHT"}}));
+  EXPECT_TRUE(found.capture_has_passed);
+  EXPECT_FALSE(found.is_equal());
+
+  RunWell();
+  RepairWell(*lake_);
+  Sql("DELETE dbo.t WHERE id = 6");
+  found = compare();
+  EXPECT_EQ(KindsOf(found), (Found{{R"({"id":6})", "IN_FLIGHT"}}));
+  EXPECT_EQ(found.mismatch, 0);
+  EXPECT_TRUE(found.is_equal());
+}
+
 }  // namespace
 }  // namespace mssql_cdc
