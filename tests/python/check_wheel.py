@@ -35,6 +35,11 @@ print(json.dumps(told))
 """
 
 
+# What every Python on Linux has, and what libcpp-httplib takes its OpenSSL from.
+OF_THE_SYSTEM = ("libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "libstdc++.so.6",
+                 "libgcc_s.so.1", "libz.so.1", "libssl.so.3", "libcrypto.so.3")
+
+
 class Tally:
     def __init__(self) -> None:
         self.passed = self.failed = 0
@@ -75,10 +80,13 @@ def check_libraries(tally: Tally, site: pathlib.Path) -> None:
     for binary in (extension, site / "mssql_cdc" / "bin" / "mssql-cdc"):
         told = subprocess.run(["ldd", binary], capture_output=True, text=True).stdout
         tally.equal(f"{binary.name}: every library is found", "not found" in told, False)
-        bundled = re.findall(r"lib(?:fmt|cpp-httplib|sqlite3|ssl|crypto)\S* => (\S+)", told)
-        tally.equal(f"{binary.name}: brings its own", [path for path in bundled if not
-                    os.path.realpath(path).startswith(os.path.realpath(site))], [])
-    shown = subprocess.run(["nm", "-D", "--defined-only", extension], capture_output=True,
+        foreign = sorted(name for name, path in re.findall(r"(\S+) => (\S+)", told) if not
+                         os.path.realpath(path).startswith(os.path.realpath(site)))
+        tally.equal(f"{binary.name}: of the system", [name for name in foreign
+                                                      if name not in OF_THE_SYSTEM], [])
+        needed = subprocess.run(["readelf", "-d", binary], capture_output=True, text=True).stdout
+        tally.equal(f"{binary.name}: has its own OpenSSL", "libssl" in needed, False)
+    shown = subprocess.run(["nm", "-D", "-g", "--defined-only", extension], capture_output=True,
                            text=True).stdout
     named = [line.split()[-1] for line in shown.splitlines()]
     tally.equal("the extension shows its entry only", named, ["PyInit__core"])
