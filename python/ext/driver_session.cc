@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "extension/batch_text.h"
+#include "raised.h"
 
 namespace mssql_cdc::extension {
 namespace {
@@ -27,7 +28,7 @@ auto Asked(F call) -> Result<decltype(call())> {
   try {
     return call();
   } catch (nb::python_error& raised) {
-    return ErrorOf(nb::borrow(raised.value()));
+    return ErrorOf(ExceptionOf(raised));
   } catch (const nb::cast_error&) {
     return Error(ErrorId::kInternalError)
         .With("reason", "a driver's answer is of no known form");

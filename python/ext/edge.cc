@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "driver_session.h"
+#include "raised.h"
 
 namespace mssql_cdc::extension {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 nb::object* pending = nullptr;
 
 void KeepRaised(nb::python_error& raised) {
-  delete std::exchange(pending, new nb::object(nb::borrow(raised.value())));
+  delete std::exchange(pending, new nb::object(ExceptionOf(raised)));
 }
 
 // Errors that stand for a Python function's failure.
@@ -48,7 +49,7 @@ std::optional<nb::object> HeardInterrupt() {
   const nb::gil_scoped_acquire gil;
   if (PyErr_CheckSignals() == 0) return std::nullopt;
   nb::python_error raised;
-  return nb::borrow(raised.value());
+  return ExceptionOf(raised);
 }
 
 namespace {
