@@ -21,10 +21,12 @@
 namespace mssql_cdc::runtime {
 namespace {
 
-// A random UUID of version 4.
-std::string NewRunId(Dice& dice) {
-  const std::uint64_t high = dice.Next();
-  const std::uint64_t low = dice.Next();
+// A random UUID of version 4. Dice of one seed draw one sample; their runs are told
+// apart by the time.
+std::string NewRunId(Dice& dice, std::int64_t now_us) {
+  Dice own(dice.Next() ^ static_cast<std::uint64_t>(now_us));
+  const std::uint64_t high = own.Next();
+  const std::uint64_t low = own.Next();
   char text[40];
   std::snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%012llx",
                 static_cast<unsigned>(high >> 32),
@@ -50,7 +52,7 @@ class Run {
   Result<ReconcileOutcome> Do() {
     const std::int64_t begin_ns = parts_.clock.MonotonicNs();
     run_at_us_ = parts_.clock.NowUtcUs();
-    outcome_.run_id = NewRunId(parts_.dice);
+    outcome_.run_id = NewRunId(parts_.dice, run_at_us_);
     TRY_ASSIGN(rows_, SourceRows::Open(config_, parts_.sessions, parts_.clock));
     TRY(ChooseKeys());
     TRY(PinSilver());
