@@ -194,6 +194,16 @@ class MssqlPythonConnection(_Connection):
         self.connection.close()
 
 
+def _with_micros(schema: Any) -> Any:
+    """Nanoseconds, which arrow-odbc asks for, reach from 1677 to 2262 only."""
+    import pyarrow as pa
+
+    return pa.schema([
+        field.with_type(pa.timestamp("us", field.type.tz))
+        if pa.types.is_timestamp(field.type) and field.type.unit == "ns" else field
+        for field in schema])
+
+
 class ArrowOdbcConnection(_Connection):
     """A connection of arrow-odbc, over an ODBC driver of this machine."""
 
@@ -214,6 +224,8 @@ class ArrowOdbcConnection(_Connection):
         text = find(options, "connectionString") or ""
         if "driver=" not in text.lower().replace(" ", ""):
             text = self.DRIVER + text
+        if not text.rstrip().endswith(";"):
+            text += ";"  # The login is written behind it.
         with self._telling():
             self.connection = arrow_odbc.connect(
                 text, user=find(options, "user") or None, password=find(options, "password") or None,
@@ -227,7 +239,8 @@ class ArrowOdbcConnection(_Connection):
 
     def _limits(self) -> dict[str, Any]:
         return {"batch_size": self.row_count, "max_bytes_per_batch": self.SIZE_BYTES_MAX,
-                "max_text_size": self.VALUE_SIZE_MAX, "max_binary_size": self.VALUE_SIZE_MAX}
+                "max_text_size": self.VALUE_SIZE_MAX, "max_binary_size": self.VALUE_SIZE_MAX,
+                "map_schema": _with_micros}
 
     def _first_batch(self) -> Any:
         if self.sql:
