@@ -77,6 +77,16 @@ def counted_program(*command) -> Callable[[str], Outcome]:
     return work
 
 
+def wheel(name: str) -> Outcome:
+    """Builds the Python package, installs it where there is nothing else, reads by other clients."""
+    dev_setup_wheel.build(name)
+    site = dev_setup_wheel.site()
+    outcome = counted(ROOT / "tests/python/check_wheel.py", dev_setup_wheel.WHEEL / "dist")(name)
+    outcome.add(counted(ROOT / "tests/python/check_clients.py", "--site", site, "--program",
+                        site / "mssql_cdc" / "bin" / "mssql-cdc")(name))
+    return outcome
+
+
 PROGRAM = dev_paths.program("mssql-cdc")
 PROGRAM_SECONDS_MAX = 1200
 EXISTING = (ROOT / "tests/existing/existing_package.py", "--program", PROGRAM,
@@ -151,6 +161,9 @@ STEPS = [
          counted(*EXISTING, "--quick")),
     Step("python", "what of the Python package needs no extension",
          counted("-m", "unittest", "discover", "-s", ROOT / "tests/python", "-p", "*_test.py")),
+    Step("wheel", "the Python package, built, installed alone, and other clients through it", wheel),
+    Step("spark", "the Python package on Spark, the shorter parts; ./dev spark runs all",
+         counted(ROOT / "tests/spark/check_spark.py", *SPARK, "--quick")),
     Step("takeover", "tables and checkpoints of the existing package, continued",
          counted(ROOT / "tests/takeover/takeover.py", "--program", PROGRAM)),
     Step("faults", "what a user gets wrong, and secrets in outputs",
