@@ -6,7 +6,8 @@
 // over TDS. What the server reads is counted by nobody here: seconds are the
 // simulator's.
 //
-//   planning_bench [rows]     default 10,000,000; the last line is `most statements: N`
+//   planning_bench [rows [name...]]     default 10,000,000 and all; the last line is
+//                                       `most statements: N`; a name: composite/sparse
 
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "lake/memory_lake.h"
@@ -139,6 +141,7 @@ struct Cost {
   std::uint64_t statement_count = 0;
   std::int64_t size_bytes = 0;
   double seconds = 0;
+  double fill_seconds = 0;
 };
 
 // Ends the call once there is a plan.
@@ -206,34 +209,43 @@ Result<Cost> Measure(bool is_composite, const Shape& shape, std::int64_t row_cou
   std::filesystem::remove_all(directory);
   std::filesystem::create_directories(directory);
   TRY_ASSIGN(Simulator simulator, StartSimulator(directory + "/server"));
+  SystemClock clock;
+  const std::int64_t begin_ns = clock.MonotonicNs();
   TRY(Fill(*simulator.engine, is_composite, shape, row_count));
+  const std::int64_t filled_ns = clock.MonotonicNs();
   auto cost = Plan(simulator, row_count, directory + "/checkpoint");
+  if (cost.ok()) {
+    cost.value().fill_seconds = static_cast<double>(filled_ns - begin_ns) / 1e9;
+  }
   simulator.server->Stop();
   std::filesystem::remove_all(directory);
   return cost;
 }
 
-int Main(std::int64_t row_count) {
+int Main(std::int64_t row_count, const std::vector<std::string>& names) {
   const std::string directory = std::filesystem::temp_directory_path() /
                                 ("mssql-cdc-planning-" + std::to_string(::getpid()));
   std::uint64_t most = 0;
-  std::printf("%-22s %12s %7s %11s %10s %9s\n", "key", "rows", "chunks", "statements",
-              "KB in", "seconds");
+  std::printf("%-22s %12s %7s %11s %10s %9s %9s\n", "key", "rows", "chunks",
+              "statements", "KB in", "seconds", "filled in");
+  std::fflush(stdout);
   for (const bool is_composite : {false, true}) {
     for (const Shape& shape : kShapes) {
+      const std::string name =
+          std::string(is_composite ? "composite/" : "integer/") + shape.name;
+      if (!names.empty() && std::ranges::find(names, name) == names.end()) continue;
       const auto cost = Measure(is_composite, shape, row_count, directory);
       if (!cost.ok()) {
         std::fprintf(stderr, "%s\n", cost.error().Text().c_str());
         return 1;
       }
       most = std::max(most, cost.value().statement_count);
-      std::printf("%-10s %-11s %12lld %7lld %11llu %10.1f %9.2f\n",
-                  is_composite ? "composite" : "integer", shape.name,
+      std::printf("%-22s %12lld %7lld %11llu %10.1f %9.2f %9.2f\n", name.c_str(),
                   static_cast<long long>(row_count),
                   static_cast<long long>(cost.value().chunk_count),
                   static_cast<unsigned long long>(cost.value().statement_count),
                   static_cast<double>(cost.value().size_bytes) / 1024,
-                  cost.value().seconds);
+                  cost.value().seconds, cost.value().fill_seconds);
       std::fflush(stdout);
     }
   }
@@ -245,10 +257,10 @@ int Main(std::int64_t row_count) {
 }  // namespace mssql_cdc
 
 int main(int argc, char** argv) {
-  const long long rows = argc == 2 ? std::atoll(argv[1]) : 10'000'000;
-  if (argc > 2 || rows < 1000) {
-    std::fprintf(stderr, "planning_bench [rows, at least 1000]\n");
+  const long long rows = argc > 1 ? std::atoll(argv[1]) : 10'000'000;
+  if (rows < 1000) {
+    std::fprintf(stderr, "planning_bench [rows, at least 1000 [name...]]\n");
     return 2;
   }
-  return mssql_cdc::Main(rows);
+  return mssql_cdc::Main(rows, {argv + std::min(argc, 2), argv + argc});
 }
