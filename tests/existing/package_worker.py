@@ -94,7 +94,7 @@ def patient(work):
     10 s to start, as one does on a busy machine; the package's calls are made to be repeated."""
     @functools.wraps(work)
     def patiently(*positional, **named):
-        for _ in range(5):
+        for _ in range(20):
             try:
                 return work(*positional, **named)
             except Exception as error:
