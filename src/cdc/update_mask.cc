@@ -11,6 +11,7 @@ namespace mssql_cdc::cdc {
 LargeValue LargeValueOf(const CapturedColumn& column) {
   const std::string type = LowerAscii(column.type_name);
   if (type == "text" || type == "ntext" || type == "image") return LargeValue::kOld;
+  if (type == "xml") return LargeValue::kMax;
   const bool can_be_max =
       type == "varchar" || type == "nvarchar" || type == "varbinary";
   return can_be_max && column.max_length == -1 ? LargeValue::kMax : LargeValue::kNone;

@@ -47,6 +47,7 @@ TEST(UpdateMask, WhatImagesLackIsByTypeAndOperation) {
     bool before_written, before_left_alone, deleted;
   } cases[] = {{"nvarchar", -1, false, true, false},
                {"VARBINARY", -1, false, true, false},
+               {"xml", -1, false, true, false},
                {"varchar", 8000, false, false, false},
                {"int", std::nullopt, false, false, false},
                {"text", 16, true, true, true},
