@@ -64,7 +64,9 @@ Status CheckTemplate(const StreamSettings& settings, std::string_view option) {
 
 // In a path its name would be several: the table would lie in another's place.
 Status CheckName(const std::string& name) {
-  if (name.find_first_of("/\\") == std::string::npos) return Unit{};
+  const bool is_one_name =
+      name != "." && name != ".." && name.find_first_of("/\\") == std::string::npos;
+  if (is_one_name) return Unit{};
   return Error(ErrorId::kOptionInvalid)
       .With("option", std::string(kOption))
       .With("value", name)
@@ -73,15 +75,21 @@ Status CheckName(const std::string& name) {
           "a name with / or \\ cannot stand for {ci}: give it a [[stream]] of its own");
 }
 
-// The oldest of each table, of those that match.
-std::vector<std::string> OldestMatches(
-    const std::string& pattern, const std::vector<cdc::CaptureInstance>& listed) {
-  std::map<std::pair<std::string, std::string>, const cdc::CaptureInstance*> oldest;
+using Table = std::pair<std::string, std::string>;  // Schema and name.
+
+Table TableOf(const cdc::CaptureInstance& instance) {
+  return {instance.source_schema, instance.source_table};
+}
+
+// The oldest of each table, of those that match; none of the tables in `held`.
+std::vector<std::string> OldestMatches(const std::string& pattern,
+                                       const std::vector<cdc::CaptureInstance>& listed,
+                                       const std::set<Table>& held) {
+  std::map<Table, const cdc::CaptureInstance*> oldest;
   for (const cdc::CaptureInstance& instance : listed) {
-    if (!Matches(pattern, instance.name)) continue;
-    const cdc::CaptureInstance*& held =
-        oldest[{instance.source_schema, instance.source_table}];
-    if (held == nullptr || instance.created_us < held->created_us) held = &instance;
+    if (!Matches(pattern, instance.name) || held.contains(TableOf(instance))) continue;
+    const cdc::CaptureInstance*& first = oldest[TableOf(instance)];
+    if (first == nullptr || instance.created_us < first->created_us) first = &instance;
   }
   std::vector<std::string> names;
   for (const auto& [table, instance] : oldest) names.push_back(instance->name);
@@ -157,16 +165,31 @@ bool Matches(std::string_view pattern, std::string_view name) {
 Expanded ExpandFanOut(const FanOut& fan_out,
                       const std::vector<cdc::CaptureInstance>& listed,
                       const std::set<std::string>& taken) {
+  std::set<std::string> named = taken;
+  for (const std::string& wanted : fan_out.wanted) {
+    if (!IsPattern(wanted)) named.insert(LowerCase(wanted));
+  }
+  std::set<Table> held;
+  for (const cdc::CaptureInstance& instance : listed) {
+    if (named.contains(LowerCase(instance.name))) held.insert(TableOf(instance));
+  }
   Expanded expanded;
-  std::set<std::string> met;
+  std::set<std::string> met = taken;
   for (const std::string& wanted : fan_out.wanted) {
     std::vector<std::string> names = {wanted};
-    if (IsPattern(wanted)) names = OldestMatches(wanted, listed);
-    if (names.empty()) expanded.unmatched.push_back(wanted);
+    if (IsPattern(wanted)) {
+      names = OldestMatches(wanted, listed, held);
+      const bool any = std::any_of(
+          listed.begin(), listed.end(),
+          [&](const auto& instance) { return Matches(wanted, instance.name); });
+      if (!any) expanded.unmatched.push_back(wanted);
+    }
     for (const std::string& name : names) {
-      const std::string lower = LowerCase(name);
-      if (taken.contains(lower) || !met.insert(lower).second) continue;
+      if (!met.insert(LowerCase(name)).second) continue;
       expanded.streams.push_back(ForInstance(fan_out.settings, name));
+    }
+    for (const cdc::CaptureInstance& instance : listed) {
+      if (met.contains(LowerCase(instance.name))) held.insert(TableOf(instance));
     }
   }
   return expanded;
@@ -191,11 +214,17 @@ void ExpandCatalog(PipelineFile& file, const std::string& name) {
   file.catalog.merge(more);
 }
 
-std::set<std::string> NamesOfTheirOwn(const PipelineFile& file) {
+// Of the streams that read by the connection string of `settings`.
+std::set<std::string> NamesOfTheirOwn(const std::vector<StreamSettings>& streams,
+                                      const StreamSettings& settings) {
+  const std::string* connection = Find(settings, "connectionString");
   std::set<std::string> names;
-  for (const StreamSettings& settings : file.streams) {
-    const std::string* name = Find(settings, "captureInstance");
-    if (name != nullptr) names.insert(LowerCase(*name));
+  for (const StreamSettings& stream : streams) {
+    const std::string* name = Find(stream, "captureInstance");
+    const std::string* other = Find(stream, "connectionString");
+    const bool is_elsewhere =
+        connection != nullptr && other != nullptr && *connection != *other;
+    if (name != nullptr && !is_elsewhere) names.insert(LowerCase(*name));
   }
   return names;
 }
@@ -203,13 +232,13 @@ std::set<std::string> NamesOfTheirOwn(const PipelineFile& file) {
 }  // namespace
 
 Status ExpandStreams(PipelineFile& file, const ListInstances& list) {
-  const std::set<std::string> taken = NamesOfTheirOwn(file);
+  const std::vector<StreamSettings> written = file.streams;
   std::vector<StreamSettings> streams;
   std::string unmatched;
-  for (StreamSettings& settings : file.streams) {
+  for (const StreamSettings& settings : written) {
     TRY_ASSIGN(const std::optional<FanOut> fan_out, ReadFanOut(settings));
     if (!fan_out) {
-      streams.push_back(std::move(settings));
+      streams.push_back(settings);
       continue;
     }
     std::vector<cdc::CaptureInstance> listed;
@@ -217,7 +246,8 @@ Status ExpandStreams(PipelineFile& file, const ListInstances& list) {
       ExpandCatalog(file, fan_out->wanted.front());
       TRY_ASSIGN(listed, list(ForInstance(fan_out->settings, fan_out->wanted.front())));
     }
-    Expanded expanded = ExpandFanOut(*fan_out, listed, taken);
+    Expanded expanded =
+        ExpandFanOut(*fan_out, listed, NamesOfTheirOwn(written, settings));
     for (const std::string& pattern : expanded.unmatched) {
       unmatched += (unmatched.empty() ? "" : ", ") + pattern;
       file.warnings.push_back("captureInstances: no capture instance matches " +

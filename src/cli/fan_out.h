@@ -40,8 +40,9 @@ struct Expanded {
 };
 
 // A stream for each name and each match, once. A pattern takes, of several instances of
-// one table, the oldest, whose stream goes on to the others by itself. `listed`: what
-// the server has; `taken`: lower-case names that streams of their own have.
+// one table, the oldest, whose stream goes on to the others by itself, and no table
+// that a name or an earlier pattern has. `listed`: what the server has; `taken`:
+// lower-case names that streams of their own have.
 Expanded ExpandFanOut(const FanOut& fan_out,
                       const std::vector<cdc::CaptureInstance>& listed,
                       const std::set<std::string>& taken);
@@ -56,7 +57,7 @@ using ListInstances =
 // Puts a stream for each table in the place of each [[stream]] for many, and entries of
 // the catalog that have {ci} in their names and locations. Asks `list` only for
 // patterns; tells of those that match nothing in the file's warnings. Errors: those of
-// ReadFanOut and of `list`; OptionInvalid for a name with / or \;
+// ReadFanOut and of `list`; OptionInvalid for a name with / or \, and for . and ..;
 // CaptureInstanceNotFound (fact captureInstances) if no stream is left.
 Status ExpandStreams(PipelineFile& file, const ListInstances& list);
 

@@ -77,6 +77,31 @@ TEST(FanOut, EachNameAndMatchIsOneStreamWithItsNameInThePlaces) {
   EXPECT_FALSE(options.contains("captureInstances"));
 }
 
+TEST(FanOut, ATableIsReadByOneStream) {
+  const std::vector<cdc::CaptureInstance> listed = {
+      Instance("dbo_a", "a", 1), Instance("dbo_a_2", "a", 9), Instance("dbo_b", "b", 1),
+      Instance("dbo_b_2", "b", 9), Instance("dbo_c", "c", 1)};
+  const auto fan_out =
+      ReadFanOut(Settings({{"captureInstances", "dbo_?, dbo_*, DBO_A_2, none_*"}}));
+  ASSERT_TRUE(fan_out.ok()) << fan_out.error().Text();
+  // One of a's instances is named, one of b's has a stream of its own.
+  const Expanded expanded = ExpandFanOut(*fan_out.value(), listed, {"dbo_b_2"});
+  EXPECT_THAT(Names(expanded), ElementsAre("dbo_c", "DBO_A_2"));
+  EXPECT_THAT(expanded.unmatched, ElementsAre("none_*"));
+}
+
+TEST(FanOut, AStreamOfAnotherServerHoldsNothing) {
+  PipelineFile file;
+  StreamSettings own;
+  own.options = {{"captureInstance", "dbo_a"}, {"connectionString", "Server=other"}};
+  file.streams = {Settings({{"connectionString", "Server=one"}}), own};
+  ASSERT_TRUE(ExpandStreams(file, [](const StreamSettings&) {
+                return Result<std::vector<cdc::CaptureInstance>>(
+                    std::vector<cdc::CaptureInstance>{Instance("dbo_a", "a", 1)});
+              }).ok());
+  EXPECT_THAT(Names({file.streams, {}}), ElementsAre("dbo_a", "dbo_a"));
+}
+
 TEST(FanOut, NamesAloneNeedNoServer) {
   const auto fan_out =
       ReadFanOut(Settings({{"captureInstances", "dbo_a, dbo_b, DBO_A"}}));
@@ -149,9 +174,9 @@ TEST(FanOut, NoTableAtAllIsAnError) {
 }
 
 TEST(FanOut, ANameThatWouldLeaveItsPlaceIsRefused) {
-  for (const char* name : {"dbo_../../etc", "dbo_a\\b", "dbo_/"}) {
+  for (const char* name : {"dbo_../../etc", "dbo_a\\b", "dbo_/", ".", ".."}) {
     PipelineFile file;
-    file.streams = {Settings({})};
+    file.streams = {Settings({{"captureInstances", "*"}})};
     const Status done = ExpandStreams(file, [&](const StreamSettings&) {
       return Result<std::vector<cdc::CaptureInstance>>(
           std::vector<cdc::CaptureInstance>{Instance(name, "a", 1)});
