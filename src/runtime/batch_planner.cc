@@ -220,10 +220,13 @@ void BatchPlanner::WatchPosition(const cdc::BatchFacts& facts,
     return;
   }
   if (!unreached_.empty()) return;
-  unreached_ = "the stream begins at " + facts.position.lsn.Text() +
-               " (startingLsn), and the server has captured no further than " +
-               facts.server_max->lsn.Text() +
-               ": nothing is read before it gets there, and no change up to there ever";
+  unreached_ =
+      "the stream begins at " + facts.position.lsn.Text() +
+      " (startingLsn), and the server has captured no further than " +
+      facts.server_max->lsn.Text() +
+      ": nothing is read before it gets there, and no change up to there ever; "
+      "the checkpoint keeps this position, so another startingLsn needs another "
+      "checkpoint";
   context_.observer.OnWarning(unreached_);
   Warn(unreached_);
 }
