@@ -6,11 +6,24 @@
 #include <utility>
 #include <vector>
 
+#include "base/case_fold.h"
 #include "cdc/cells.h"
 #include "runtime/read_sums.h"
 
 namespace mssql_cdc::runtime {
 namespace {
+
+// As bronze spells them: `columns` may name a column in another case.
+void SpellAs(const std::vector<columns::Field>& declared,
+             std::vector<cdc::MaskColumn>& columns) {
+  for (cdc::MaskColumn& column : columns) {
+    const auto same = std::ranges::find(declared, column.name, &columns::Field::name);
+    if (same != declared.end()) continue;
+    for (const columns::Field& field : declared) {
+      if (EqualsIgnoringCase(field.name, column.name)) column.name = field.name;
+    }
+  }
+}
 
 // What all ranges of a batch together read.
 pipeline::BatchCounts CountsOf(const std::vector<RangeRead>& reads) {
@@ -59,6 +72,7 @@ reader::ChangePlan BatchWriter::PlanRange(const BatchTask& task,
   if (context_.config.changed_columns ||
       context_.config.unchanged_lob != cdc::UnchangedLob::kNull) {
     plan.mask.columns = cdc::PlanMask(source.fields(), from.captured);
+    SpellAs(source.declared, plan.mask.columns);
     plan.mask.unchanged_lob = context_.config.unchanged_lob;
   }
   plan.window = range.window;

@@ -173,6 +173,23 @@ def what_updates_wrote(tally: Tally, program: pathlib.Path, folder: pathlib.Path
                 ['["b"]', None, None, None, '["b"]', None, None])
 
 
+def named_as_in_bronze(tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator) -> None:
+    """`columns` spells the names in another case and order."""
+    simulator.create("spelled", "CREATE TABLE dbo.spelled (id int NOT NULL PRIMARY KEY, big nvarchar(max) NULL, n int)")
+    simulator.run("INSERT dbo.spelled VALUES (1, N'large', 1)")
+    simulator.enable("spelled")
+    pipeline = Pipeline(program, folder / "spelled", simulator, "spelled", "dbo_spelled", "spelled",
+                        columns="BIG STRING, N INT, ID INT", changedColumns=True, unchangedLob="listed")
+    tally.equal("spelled: bootstrap", pipeline.run()[0], 0)
+    simulator.run("UPDATE dbo.spelled SET n = 2")
+    simulator.capture()
+    tally.equal("spelled: stream", pipeline.run()[0], 0)
+    tally.equal("spelled: the names of bronze", sorted(
+        (row["_operation"], row["N"], row["_changed_columns"], row["_unknown_columns"])
+        for row in rows(pipeline.bronze)),
+        [(0, 1, None, None), (3, 1, '["N"]', '["BIG"]'), (4, 2, '["N"]', None)])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -185,6 +202,7 @@ def main() -> int:
             many_tables(tally, args.program, folder, simulator)
             one_fails(tally, args.program, folder, simulator)
             what_updates_wrote(tally, args.program, folder, simulator)
+            named_as_in_bronze(tally, args.program, folder, simulator)
         finally:
             simulator.stop()
     return tally.close()
