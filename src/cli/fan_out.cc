@@ -75,6 +75,20 @@ Status CheckName(const std::string& name) {
           "a name with / or \\ cannot stand for {ci}: give it a [[stream]] of its own");
 }
 
+// An exact name, else the only one that differs in case; nullptr: none.
+const cdc::CaptureInstance* FindInstance(
+    const std::vector<cdc::CaptureInstance>& listed, std::string_view name) {
+  const cdc::CaptureInstance* alike = nullptr;
+  bool is_only = true;
+  for (const cdc::CaptureInstance& instance : listed) {
+    if (instance.name == name) return &instance;
+    if (!EqualsIgnoringCase(instance.name, name)) continue;
+    is_only = alike == nullptr;
+    alike = &instance;
+  }
+  return is_only ? alike : nullptr;
+}
+
 using Table = std::pair<std::string, std::string>;  // Schema and name.
 
 Table TableOf(const cdc::CaptureInstance& instance) {
@@ -113,6 +127,16 @@ StreamSettings ForInstance(const StreamSettings& settings, const std::string& na
 
 bool FanOut::has_pattern() const {
   return std::any_of(wanted.begin(), wanted.end(), IsPattern);
+}
+
+bool NeedsList(const FanOut& fan_out, const std::set<std::string>& taken) {
+  std::map<std::string, std::string> met;  // By lower-case name, the name.
+  for (const std::string& name : taken) met.emplace(LowerCase(name), name);
+  for (const std::string& wanted : fan_out.wanted) {
+    if (IsPattern(wanted)) return true;
+    if (met.emplace(LowerCase(wanted), wanted).first->second != wanted) return true;
+  }
+  return false;
 }
 
 Result<std::optional<FanOut>> ReadFanOut(StreamSettings settings) {
@@ -165,16 +189,25 @@ bool Matches(std::string_view pattern, std::string_view name) {
 Expanded ExpandFanOut(const FanOut& fan_out,
                       const std::vector<cdc::CaptureInstance>& listed,
                       const std::set<std::string>& taken) {
-  std::set<std::string> named = taken;
-  for (const std::string& wanted : fan_out.wanted) {
-    if (!IsPattern(wanted)) named.insert(LowerCase(wanted));
-  }
+  // One name for whatever the server takes for the same.
+  const auto key_of = [&](const std::string& name) {
+    const cdc::CaptureInstance* instance = FindInstance(listed, name);
+    return instance == nullptr ? LowerCase(name) : instance->name;
+  };
   std::set<Table> held;
-  for (const cdc::CaptureInstance& instance : listed) {
-    if (named.contains(LowerCase(instance.name))) held.insert(TableOf(instance));
+  const auto hold = [&](const std::string& name) {
+    const cdc::CaptureInstance* instance = FindInstance(listed, name);
+    if (instance != nullptr) held.insert(TableOf(*instance));
+  };
+  std::set<std::string> met;
+  for (const std::string& name : taken) {
+    met.insert(key_of(name));
+    hold(name);
+  }
+  for (const std::string& wanted : fan_out.wanted) {
+    if (!IsPattern(wanted)) hold(wanted);
   }
   Expanded expanded;
-  std::set<std::string> met = taken;
   for (const std::string& wanted : fan_out.wanted) {
     std::vector<std::string> names = {wanted};
     if (IsPattern(wanted)) {
@@ -185,11 +218,9 @@ Expanded ExpandFanOut(const FanOut& fan_out,
       if (!any) expanded.unmatched.push_back(wanted);
     }
     for (const std::string& name : names) {
-      if (!met.insert(LowerCase(name)).second) continue;
+      if (!met.insert(key_of(name)).second) continue;
       expanded.streams.push_back(ForInstance(fan_out.settings, name));
-    }
-    for (const cdc::CaptureInstance& instance : listed) {
-      if (met.contains(LowerCase(instance.name))) held.insert(TableOf(instance));
+      hold(name);
     }
   }
   return expanded;
@@ -224,7 +255,7 @@ std::set<std::string> NamesOfTheirOwn(const std::vector<StreamSettings>& streams
     const std::string* other = Find(stream, "connectionString");
     const bool is_elsewhere =
         connection != nullptr && other != nullptr && *connection != *other;
-    if (name != nullptr && !is_elsewhere) names.insert(LowerCase(*name));
+    if (name != nullptr && !is_elsewhere) names.insert(*name);
   }
   return names;
 }
@@ -242,12 +273,12 @@ Status ExpandStreams(PipelineFile& file, const ListInstances& list) {
       continue;
     }
     std::vector<cdc::CaptureInstance> listed;
-    if (fan_out->has_pattern()) {
+    const std::set<std::string> taken = NamesOfTheirOwn(written, settings);
+    if (NeedsList(*fan_out, taken)) {
       ExpandCatalog(file, fan_out->wanted.front());
       TRY_ASSIGN(listed, list(ForInstance(fan_out->settings, fan_out->wanted.front())));
     }
-    Expanded expanded =
-        ExpandFanOut(*fan_out, listed, NamesOfTheirOwn(written, settings));
+    Expanded expanded = ExpandFanOut(*fan_out, listed, taken);
     for (const std::string& pattern : expanded.unmatched) {
       unmatched += (unmatched.empty() ? "" : ", ") + pattern;
       file.warnings.push_back("captureInstances: no capture instance matches " +

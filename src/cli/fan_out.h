@@ -26,6 +26,10 @@ struct FanOut {
   bool has_pattern() const;
 };
 
+// Whether the server must say what it has: for patterns, and to tell names apart that
+// differ in case only (`taken` among them).
+bool NeedsList(const FanOut& fan_out, const std::set<std::string>& taken);
+
 // Whether the settings are for many; nullopt: for one. Errors: OptionsClash with
 // captureInstance; OptionInvalid without {ci} in target, app_id and checkpoint, in that
 // order, and in silver if it is given.
@@ -41,8 +45,9 @@ struct Expanded {
 
 // A stream for each name and each match, once. A pattern takes, of several instances of
 // one table, the oldest, whose stream goes on to the others by itself, and no table
-// that a name or an earlier pattern has. `listed`: what the server has; `taken`:
-// lower-case names that streams of their own have.
+// that a name or an earlier pattern has. `listed`: what the server has, among which an
+// exact name wins over one that differs in case; `taken`: names that streams of their
+// own have.
 Expanded ExpandFanOut(const FanOut& fan_out,
                       const std::vector<cdc::CaptureInstance>& listed,
                       const std::set<std::string>& taken);
@@ -55,9 +60,9 @@ using ListInstances =
     std::function<Result<std::vector<cdc::CaptureInstance>>(const StreamSettings&)>;
 
 // Puts a stream for each table in the place of each [[stream]] for many, and entries of
-// the catalog that have {ci} in their names and locations. Asks `list` only for
-// patterns; tells of those that match nothing in the file's warnings. Errors: those of
-// ReadFanOut and of `list`; OptionInvalid for a name with / or \, and for . and ..;
+// the catalog that have {ci} in their names and locations. Asks `list` where NeedsList;
+// tells of those that match nothing in the file's warnings. Errors: those of ReadFanOut
+// and of `list`; OptionInvalid for a name with / or \, and for . and ..;
 // CaptureInstanceNotFound (fact captureInstances) if no stream is left.
 Status ExpandStreams(PipelineFile& file, const ListInstances& list);
 

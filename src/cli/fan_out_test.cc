@@ -90,6 +90,32 @@ TEST(FanOut, ATableIsReadByOneStream) {
   EXPECT_THAT(expanded.unmatched, ElementsAre("none_*"));
 }
 
+TEST(FanOut, NamesThatDifferInCaseAreTwoWhereTheServerHasBoth) {
+  const std::vector<cdc::CaptureInstance> sensitive = {Instance("dbo_A", "A", 1),
+                                                       Instance("dbo_a", "a", 1)};
+  const std::vector<cdc::CaptureInstance> insensitive = {Instance("dbo_a", "a", 1)};
+  const struct {
+    const char* wanted;
+    std::set<std::string> taken;
+    bool needs_list;
+    std::vector<std::string> two, one;
+  } cases[] = {{"dbo_?", {}, true, {"dbo_A", "dbo_a"}, {"dbo_a"}},
+               {"dbo_A, dbo_a", {}, true, {"dbo_A", "dbo_a"}, {"dbo_A"}},
+               {"dbo_*", {"dbo_a"}, true, {"dbo_A"}, {}},
+               {"dbo_A", {"dbo_a"}, true, {"dbo_A"}, {}},
+               {"dbo_a", {"dbo_a"}, false, {}, {}},
+               {"dbo_a, dbo_a", {}, false, {"dbo_a"}, {"dbo_a"}}};
+  for (const auto& one : cases) {
+    const auto fan_out = ReadFanOut(Settings({{"captureInstances", one.wanted}}));
+    ASSERT_TRUE(fan_out.ok()) << one.wanted;
+    EXPECT_EQ(NeedsList(*fan_out.value(), one.taken), one.needs_list) << one.wanted;
+    EXPECT_EQ(Names(ExpandFanOut(*fan_out.value(), sensitive, one.taken)), one.two)
+        << one.wanted;
+    EXPECT_EQ(Names(ExpandFanOut(*fan_out.value(), insensitive, one.taken)), one.one)
+        << one.wanted;
+  }
+}
+
 TEST(FanOut, AStreamOfAnotherServerHoldsNothing) {
   PipelineFile file;
   StreamSettings own;
