@@ -87,7 +87,9 @@ def scan_alone(tally: Tally, where: Where) -> None:
         process = subprocess.Popen(
             [sys.executable, "-c", SCAN, json.dumps(options)], stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            env=dict(os.environ, PYTHONPATH=os.fspath(where.args.site)))
+            env=dict(os.environ, PYTHONPATH=os.fspath(where.args.site)),
+            # A program that a shell started in the background ignores it, and its children too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
         tally.equal("scan: planned", process.stdout.readline().strip(), "planned")
         if held:
             simulator.run("EXEC sim.hold_lock 'dbo.orders'")
