@@ -13,6 +13,7 @@
 #include "fake/fake_session.h"
 #include "net/tcp.h"
 #include "runtime/instances.h"
+#include "runtime/locations.h"
 
 namespace mssql_cdc::cli {
 namespace {
@@ -77,7 +78,8 @@ Result<Prepared> PrepareStream(const PipelineFile& file, const StreamSettings& s
 }
 
 // Two streams of one file must not share a checkpoint, nor an app_id in one table:
-// their batches would be taken for each other's.
+// their batches would be taken for each other's. Nor may one write into another's
+// folders.
 Status CheckDistinct(const std::vector<Prepared>& streams) {
   std::set<std::string> checkpoints;
   std::set<std::string> silvers;
@@ -106,7 +108,9 @@ Status CheckDistinct(const std::vector<Prepared>& streams) {
           .With("table", table);
     }
   }
-  return Unit{};
+  std::vector<const runtime::StreamConfig*> configs;
+  for (const Prepared& stream : streams) configs.push_back(&stream.config);
+  return runtime::CheckApart(configs);
 }
 
 }  // namespace

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
-#include <system_error>
 #include <utility>
 
 #include "base/near_names.h"
@@ -12,6 +10,7 @@
 #include "cdc/option_table.h"
 #include "cdc/option_values.h"
 #include "columns/value_text.h"
+#include "runtime/locations.h"
 #include "runtime/metrics_files.h"
 
 namespace mssql_cdc::runtime {
@@ -223,36 +222,6 @@ Status LocateSilver(const Catalog& catalog, StreamConfig& config) {
   return Unit{};
 }
 
-// The absolute path below `folder` that `path` is, "" for itself, nullopt if it is
-// elsewhere. Both without a trailing slash.
-std::optional<std::string> Below(const std::string& folder, const std::string& path) {
-  if (path == folder) return "";
-  if (!path.starts_with(folder + "/")) return std::nullopt;
-  return path.substr(folder.size() + 1);
-}
-
-std::string WithoutEndingSlashes(std::string text) {
-  while (text.size() > 1 && text.ends_with('/')) text.pop_back();
-  return text;
-}
-
-// One spelling of a place: file:///x is /x, a/../b is b, and no slash at the end.
-std::string Normal(const std::string& given) {
-  constexpr std::string_view kFileUrl = "file://";
-  std::string location = given;
-  if (EqualsIgnoringAsciiCase(location.substr(0, kFileUrl.size()), kFileUrl)) {
-    location.erase(0, kFileUrl.size());
-  } else if (location.find("://") != std::string::npos) {
-    return WithoutEndingSlashes(std::move(location));
-  }
-  std::error_code failed;
-  const std::filesystem::path real =
-      std::filesystem::weakly_canonical(location, failed);
-  std::string text =
-      (failed ? std::filesystem::path(location).lexically_normal() : real).string();
-  return WithoutEndingSlashes(std::move(text));
-}
-
 }  // namespace
 
 Status CheckSnapshots(const StreamConfig& config) {
@@ -279,39 +248,10 @@ Status CheckSnapshots(const StreamConfig& config) {
 }
 
 Status CheckLocations(const StreamConfig& config) {
-  struct Place {
-    std::string option;
-    std::string location;
-    bool is_table;
-  };
-  std::vector<Place> places = {{"target", Normal(config.target_location), true},
-                               {"checkpoint", Normal(config.checkpoint), false}};
-  if (config.facts_table) {
-    places.push_back({"facts_table", Normal(config.facts_location), true});
-  }
-  if (config.control_table) {
-    places.push_back({"control_table", Normal(config.control_location), true});
-  }
-  if (config.silver) {
-    places.push_back({"silver", Normal(config.silver_location), true});
-  }
+  const std::vector<Place> places = PlacesOf(config);
   for (const Place& outer : places) {
     for (const Place& inner : places) {
-      if (&inner == &outer) continue;
-      const std::optional<std::string> rest = Below(outer.location, inner.location);
-      if (!rest) continue;
-      // Delta's own folders and those of its tools begin with _ too.
-      const std::string first = rest->substr(0, rest->find('/'));
-      const bool left_alone = first.starts_with('_') && first != "_delta_log" &&
-                              first != "_change_data" && outer.is_table &&
-                              !inner.is_table;
-      if (left_alone) continue;
-      return Error(ErrorId::kOptionsClash)
-          .With("option", inner.option)
-          .With("value", inner.location)
-          .With("with", outer.option)
-          .With("reason", rest->empty() ? "both are the same folder"
-                                        : "it lies in that one's folder");
+      if (&inner != &outer) TRY(CheckBesides(outer, inner, outer.option));
     }
   }
   return Unit{};
