@@ -250,7 +250,7 @@ const Effect kEffects[] = {
        },
        Ranges, "1 ranges, 4 rows", "4 ranges, 4 rows"},
       {"isolationLevel", kLeftOut, "snapshot",
-       {{"bootstrap", "true"}, {"lockTimeoutMs", "1"}},
+       {{"bootstrap", "true"}, {"lockTimeoutMs", "1"}, {"numPartitions", "4"}},
        [](OptionEffects& test) {
          test.Sql("ALTER DATABASE CURRENT SET ALLOW_SNAPSHOT_ISOLATION ON");
          HoldLock(test);
@@ -401,6 +401,18 @@ TEST_F(OptionEffects, ALockOnTheSourceDoesNotHinderItsChanges) {
   Sql("EXEC sim.hold_lock N'dbo.t'");
   EXPECT_EQ(RunWith({{"lockTimeoutMs", "0"}}), "ok");
   EXPECT_EQ(Rows().size(), 3u);
+}
+
+// Nor does what is asked of the keys before they are read.
+TEST_F(OptionEffects, ChunksAreOpenedBesideALockAtIsolationSnapshot) {
+  ThreeCommits();
+  Sql("ALTER DATABASE CURRENT SET ALLOW_SNAPSHOT_ISOLATION ON");
+  Sql("EXEC sim.hold_lock N'dbo.t'");
+  Options options = {
+      {"bootstrap", "true"}, {"snapshot", "chunked"}, {"lockTimeoutMs", "1"}};
+  EXPECT_EQ(RunWith(options), "ServerBusy");
+  options["isolationLevel"] = "snapshot";
+  EXPECT_EQ(RunWith(options), "ok");
 }
 
 // One that times out is tried again, and lost nothing.

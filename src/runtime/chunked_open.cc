@@ -27,7 +27,9 @@ Result<cdc::Offset> OpenChunked(RunContext& context, sqlserver::Session& session
   open.keys = keys.names;
   // After S: a row that is not seen here is a change above it.
   TRY_ASSIGN(open.extent,
-             AskExtent(context, session, keys, {config.lock_timeout_ms, false}));
+             AskExtent(context, session, keys,
+                       {config.lock_timeout_ms,
+                        config.isolation_level == IsolationLevel::kSnapshot}));
 
   const pipeline::DetailTexts texts = pipeline::OpenTexts(open);
   const lake::Txn opened{pipeline::OpenTxn(config.app_id, stamp.lsn), 0};

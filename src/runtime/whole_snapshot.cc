@@ -102,12 +102,13 @@ struct TableRanges {
 
 // Uniform ranges: cheap to find, uneven where keys are.
 Result<TableRanges> CutUniformly(RunContext& context, sqlserver::Session& session,
+                                 const sqlserver::SourceSettings& settings,
                                  const std::string& key, std::int64_t range_count_max) {
   const cdc::CaptureInstance& instance = context.source.instance;
   TRY_ASSIGN(const std::vector<ResultSet> sets,
              Ask(session,
                  sqlserver::AskKeyExtent(instance.source_schema, instance.source_table,
-                                         key, {context.config.lock_timeout_ms, false}),
+                                         key, settings),
                  1));
   std::optional<cdc::KeyExtent> extent;
   if (const std::optional<cdc::RowView> row = sets[0].FirstRow()) {
@@ -129,12 +130,14 @@ Result<TableRanges> PlanRanges(RunContext& context, sqlserver::Session& session,
   TableRanges all{"", {TableRange{}}};
   if (range_count_max == 1 && by_index) return all;
   if (by_index && context.source.range_key) {
-    return CutUniformly(context, session, *context.source.range_key, range_count_max);
+    return CutUniformly(context, session, settings, *context.source.range_key,
+                        range_count_max);
   }
   TRY_ASSIGN(const TableKeys keys, AskTableKeys(context, session));
   if (range_count_max == 1 || keys.types.empty()) return all;
   if (keys.IsOneInteger()) {
-    return CutUniformly(context, session, keys.types[0].column, range_count_max);
+    return CutUniformly(context, session, settings, keys.types[0].column,
+                        range_count_max);
   }
   TRY_ASSIGN(const std::vector<pipeline::KeyRange> ranges,
              AskKeyRanges(context, session, keys, range_count_max, settings));
