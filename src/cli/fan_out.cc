@@ -62,8 +62,10 @@ Status CheckTemplate(const StreamSettings& settings, std::string_view option) {
       .With("reason", "with captureInstances it must contain {ci}");
 }
 
-// In a path its name would be several: the table would lie in another's place.
+// Whether a stream can read it and {ci} can stand for it: in a path its name must not
+// be several, or the table would lie in another's place. Errors: OptionInvalid.
 Status CheckName(const std::string& name) {
+  TRY(cdc::CheckInstanceName(name));
   const bool is_one_name =
       name != "." && name != ".." && name.find_first_of("/\\") == std::string::npos;
   if (is_one_name) return Unit{};
@@ -72,7 +74,8 @@ Status CheckName(const std::string& name) {
       .With("value", name)
       .With(
           "reason",
-          "a name with / or \\ cannot stand for {ci}: give it a [[stream]] of its own");
+          "a name with / or \\, and . and .., cannot stand for {ci} in a path: give it "
+          "a [[stream]] of its own");
 }
 
 // An exact name, else the only one that differs in case; nullptr: none.
@@ -285,8 +288,16 @@ Status ExpandStreams(PipelineFile& file, const ListInstances& list) {
                               pattern);
     }
     for (StreamSettings& one : expanded.streams) {
-      TRY(CheckName(one.options.at("captureInstance")));
-      ExpandCatalog(file, one.options.at("captureInstance"));
+      const std::string& name = one.options.at("captureInstance");
+      if (const Status named = CheckName(name); !named.ok()) {
+        const bool is_asked_for =
+            std::ranges::find(fan_out->wanted, name) != fan_out->wanted.end();
+        if (is_asked_for) return named.error();
+        file.warnings.push_back("captureInstances: " + name +
+                                " is not read: " + named.error().Text());
+        continue;
+      }
+      ExpandCatalog(file, name);
       streams.push_back(std::move(one));
     }
   }

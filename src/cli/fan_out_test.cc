@@ -199,18 +199,28 @@ TEST(FanOut, NoTableAtAllIsAnError) {
   EXPECT_THAT(file.warnings, testing::SizeIs(1));
 }
 
-TEST(FanOut, ANameThatWouldLeaveItsPlaceIsRefused) {
-  for (const char* name : {"dbo_../../etc", "dbo_a\\b", "dbo_/", ".", ".."}) {
+TEST(FanOut, ANameThatCannotBePutInIsRefused) {
+  const std::vector<std::string> names = {
+      "dbo_../../etc", "dbo_a\\b", "dbo_/", ".", "..", "dbo_we]ird"};
+  for (const std::string& name : names) {
     PipelineFile file;
-    file.streams = {Settings({{"captureInstances", "*"}})};
-    const Status done = ExpandStreams(file, [&](const StreamSettings&) {
-      return Result<std::vector<cdc::CaptureInstance>>(
-          std::vector<cdc::CaptureInstance>{Instance(name, "a", 1)});
-    });
+    file.streams = {Settings({{"captureInstances", name}})};
+    const Status done = ExpandStreams(file, nullptr);
     ASSERT_FALSE(done.ok()) << name;
     EXPECT_EQ(done.error().id(), ErrorId::kOptionInvalid);
     EXPECT_EQ(done.error().Fact("value"), name);
   }
+  // A pattern goes on without them, and says so.
+  PipelineFile file;
+  file.streams = {Settings({{"captureInstances", "*"}})};
+  std::vector<cdc::CaptureInstance> listed = {Instance("dbo_a", "a", 1)};
+  for (const std::string& name : names) listed.push_back(Instance(name, name, 1));
+  ASSERT_TRUE(ExpandStreams(file, [&](const StreamSettings&) {
+                return Result<std::vector<cdc::CaptureInstance>>(listed);
+              }).ok());
+  EXPECT_THAT(Names({file.streams, {}}), ElementsAre("dbo_a"));
+  ASSERT_EQ(file.warnings.size(), names.size());
+  EXPECT_THAT(file.warnings[0], testing::HasSubstr("is not read"));
 }
 
 }  // namespace
