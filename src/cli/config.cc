@@ -92,7 +92,7 @@ class Parser {
         return Invalid("catalog." + std::string(key.str()), node,
                        "a location in quotes");
       }
-      file_.catalog.emplace(key.str(), Absolute(*location, base_dir_));
+      file_.catalog.emplace(key.str(), *location);
     }
     return Unit{};
   }

@@ -28,7 +28,7 @@ struct StreamSettings {
 };
 
 struct PipelineFile {
-  std::map<std::string, std::string> catalog;  // Table name -> absolute location.
+  std::map<std::string, std::string> catalog;  // Table name -> location as written.
   std::vector<StreamSettings> streams;         // At least one.
   std::vector<std::string> warnings;           // A secret in the file itself.
 };

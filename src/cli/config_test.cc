@@ -46,7 +46,7 @@ TEST(Config, SourceIsTheDefaultOfEveryStreamAndNamesIgnoreCase) {
   EXPECT_EQ(orders.password->Reveal(), "hunter2-canary");
   EXPECT_EQ(file.value().streams[1].options.count("User"), 1u);
   EXPECT_EQ(file.value().streams[1].options.count("user"), 0u);
-  EXPECT_EQ(file.value().catalog.at("bronze.orders"), "/base/lake/bronze/orders");
+  EXPECT_EQ(file.value().catalog.at("bronze.orders"), "lake/bronze/orders");
   EXPECT_EQ(Absolute("s3://b/t", "/base"), "s3://b/t");
 }
 

@@ -40,6 +40,7 @@ class Many:
     def __init__(self, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator, instances,
                  more: str = "", **settings) -> None:
         self.program, self.folder, self.simulator = program, folder, simulator
+        self.start = folder
         folder.mkdir()
         text = f"Server={simulator.host},{simulator.port};Database=many;{simulator.encryption}"
         stream = {"captureInstances": instances, "target": "bronze/{ci}", "app_id": "{ci}-v1",
@@ -53,7 +54,7 @@ class Many:
                                      if value is not None) + more)
 
     def run(self, command: str = "run") -> tuple[int, list[dict]]:
-        done = subprocess.run([self.program, command, self.file, "--log", "json"], text=True,
+        done = subprocess.run([self.program.absolute(), command, self.file, "--log", "json"], text=True, cwd=self.start,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
                               env=dict(os.environ, PIPELINE_PASSWORD=self.simulator.password))
         events = []
@@ -190,6 +191,17 @@ def named_as_in_bronze(tally: Tally, program: pathlib.Path, folder: pathlib.Path
         [(0, 1, None, None), (3, 1, '["N"]', '["BIG"]'), (4, 2, '["N"]', None)])
 
 
+def named_relatively(tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator) -> None:
+    """Locations are relative to the file's folder, those of [catalog] too."""
+    many = Many(program, folder / "sub", simulator, ["dbo_b"], '[catalog]\n"bronze.{ci}" = "lake/{ci}"\n',
+                target="bronze.{ci}")
+    many.file, many.start = pathlib.Path("sub/pipeline.toml"), folder
+    tally.equal("a relative path: exit code", many.run()[0], 0)
+    tally.equal("a relative path: bronze", (folder / "sub/lake/dbo_b/_delta_log").is_dir(), True)
+    tally.equal("a relative path: silver", (folder / "sub/silver/dbo_b/_delta_log").is_dir(), True)
+    tally.equal("a relative path: nothing elsewhere", (folder / "sub/sub").exists(), False)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -203,6 +215,7 @@ def main() -> int:
             one_fails(tally, args.program, folder, simulator)
             what_updates_wrote(tally, args.program, folder, simulator)
             named_as_in_bronze(tally, args.program, folder, simulator)
+            named_relatively(tally, args.program, folder, simulator)
         finally:
             simulator.stop()
     return tally.close()
