@@ -22,7 +22,9 @@ Status CheckKeys(const SilverConfig& config,
   Error error(ErrorId::kSilverKeyInvalid);
   error.Add("bronze", config.bronze);
   if (config.keys.empty()) {
-    error.Add("reason", "no key columns are given, and the source has no unique index");
+    error.Add(
+        "reason",
+        "no key columns are given (keys), and no unique index of the source is known");
     return error;
   }
   for (const std::string& key : config.keys) {
