@@ -258,14 +258,19 @@ def not_captured(place: Place) -> None:
     overwrite(place, [*held.values(), missing])
 
 
-def with_a_writer(place: Place) -> None:
-    stop, wrote = time.monotonic() + 4, 0
-    process = place.pipeline.start("reconcile")
-    while time.monotonic() < stop and process.poll() is None:
+def write_beside(place: Place, process: subprocess.Popen, seconds: float) -> str:
+    """Writes and captures until `process` ends, or for so long; returns what it printed."""
+    end, wrote = time.monotonic() + seconds, 0
+    while time.monotonic() < end and process.poll() is None:
         place.simulator.run(f"UPDATE dbo.{place.name} SET amount = amount + 1 WHERE id = {100 + wrote % 50}")
         place.simulator.capture()
         wrote += 1
-    output = process.communicate(timeout=60)[0]
+    return process.communicate(timeout=60)[0]
+
+
+def with_a_writer(place: Place) -> None:
+    process = place.pipeline.start("reconcile")
+    output = write_beside(place, process, 4)
     place.tally.equal(f"no difference with a writer at work ({output[-300:]})", process.returncode, 0)
     place.must("after the writer")
     place.compare("after the writer")
@@ -279,12 +284,7 @@ def kept_fresh(place: Place) -> None:
     overwrite(place, [*held.values(), held[63]])
     stream = place.pipeline.start("run", ("--trigger", "continuous"))
     process = place.pipeline.start("reconcile", ("--sample", "1", "--repair"))
-    end, wrote = time.monotonic() + 60, 0
-    while time.monotonic() < end and process.poll() is None:
-        place.simulator.run(f"UPDATE dbo.{place.name} SET amount = amount + 1 WHERE id = {100 + wrote % 50}")
-        place.simulator.capture()
-        wrote += 1
-    output = process.communicate(timeout=60)[0]
+    output = write_beside(place, process, 60)
     place.tally.equal(f"a repair of silver that is kept fresh ({output[-600:]})", process.returncode, 0)
     stream.send_signal(signal.SIGTERM)
     place.tally.equal(f"the stream goes on until it is stopped ({stream.communicate(timeout=60)[0][-300:]})",
