@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "base/case_fold.h"
 #include "base/text.h"
+#include "cdc/find_name.h"
 #include "cdc/output_columns.h"
 
 namespace mssql_cdc::cdc {
@@ -21,10 +21,7 @@ std::vector<MaskColumn> PlanMask(const std::vector<columns::Field>& fields,
                                  const std::vector<CapturedColumn>& captured) {
   std::vector<MaskColumn> mask;
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    const auto found =
-        std::ranges::find_if(captured, [&](const CapturedColumn& column) {
-          return EqualsIgnoringCase(column.name, fields[i].name);
-        });
+    const auto found = FindName(captured, fields[i].name, &CapturedColumn::name);
     if (found == captured.end() || found->ordinal < 1) continue;
     mask.push_back({fields[i].name, static_cast<std::size_t>(found->ordinal),
                     LargeValueOf(*found), i});

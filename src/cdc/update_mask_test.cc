@@ -38,6 +38,15 @@ TEST(UpdateMask, ComputedColumnsKeepTheirPlaces) {
                                 MaskColumn{"b", 3, LargeValue::kMax, 0}));
 }
 
+TEST(UpdateMask, NamesThatDifferInCaseAreTwoColumns) {
+  const std::vector<MaskColumn> mask = PlanMask(
+      {{"A", {Kind::kInt32}}, {"a", {Kind::kInt32}}, {"B", {Kind::kInt32}}},
+      {Captured("a", "int", 1), Captured("A", "int", 2), Captured("b", "int", 3)});
+  EXPECT_THAT(mask, ElementsAre(MaskColumn{"a", 1, LargeValue::kNone, 1},
+                                MaskColumn{"A", 2, LargeValue::kNone, 0},
+                                MaskColumn{"B", 3, LargeValue::kNone, 2}));
+}
+
 TEST(UpdateMask, WhatImagesLackIsByTypeAndOperation) {
   const std::string written = {'\x01'};
   const std::string left_alone = {'\x02'};

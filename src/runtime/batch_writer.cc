@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/case_fold.h"
 #include "cdc/cells.h"
+#include "cdc/find_name.h"
 #include "runtime/read_sums.h"
 
 namespace mssql_cdc::runtime {
@@ -17,11 +17,8 @@ namespace {
 void SpellAs(const std::vector<columns::Field>& declared,
              std::vector<cdc::MaskColumn>& columns) {
   for (cdc::MaskColumn& column : columns) {
-    const auto same = std::ranges::find(declared, column.name, &columns::Field::name);
-    if (same != declared.end()) continue;
-    for (const columns::Field& field : declared) {
-      if (EqualsIgnoringCase(field.name, column.name)) column.name = field.name;
-    }
+    const auto found = cdc::FindName(declared, column.name, &columns::Field::name);
+    if (found != declared.end()) column.name = found->name;
   }
 }
 
