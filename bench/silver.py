@@ -2,10 +2,11 @@
 
 A silver of 10 million rows is written straight into Delta, as is a bronze with a million changed
 keys (six tenths updates, the rest inserts and deletes, spread over the whole table). Each side
-applies it to a copy of its own, in a process of its own; wall time, CPU and peak memory are the
-kernel's (of Spark's JVM: its own clock and VmHWM, session start not counted). Then ten thousand
-changes more. Both silvers must agree in number, sums and keys. The last line is
-`apply ratio: N`, wall time theirs by ours for the million.
+applies it to a copy of its own, in a process of its own: the local binary, the Python package on
+Spark, the existing package on Spark. Wall time, CPU and peak memory are the kernel's (on Spark: of
+the session's processes, its start not counted). Then ten thousand changes more. All silvers must
+agree in number, sums and keys. The last line is `apply ratio: N`, wall time theirs by the local
+binary's for the million.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import tempfile
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [os.fspath(HERE.parent / "tests" / "existing"), os.fspath(HERE.parent / "tests" / "harness")]
+sys.path[:0] = [os.fspath(HERE), os.fspath(HERE.parent / "tests" / "harness")]
 
 import deltalake  # noqa: E402
 import numpy as np  # noqa: E402
@@ -30,6 +31,7 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.compute as pc  # noqa: E402
 from deltalake import QueryBuilder  # noqa: E402
 from line_worker import Package  # noqa: E402
+from process_cost import PeakMemory, cpu_seconds  # noqa: E402
 
 BEGAN = np.datetime64("2026-01-01T00:00:00", "us")
 DATA = [("id", pa.int64()), ("customer", pa.string()), ("amount", pa.decimal128(18, 2)),
@@ -145,24 +147,29 @@ class Ours(Side):
         process = subprocess.Popen(
             [self.program, "apply", "--offline", "--log", "json", self.folder / "pipeline.toml"],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        output = process.stdout.read()
+        # Not the kernel's own maximum: that begins with this process's size, before exec.
+        with PeakMemory(process.pid, every=0.02) as memory:
+            output = process.stdout.read()
         _, status, usage = os.wait4(process.pid, 0)
         if os.waitstatus_to_exitcode(status) != 0:
             raise SystemExit(f"apply failed:\n{output}")
         return {"wall": time.monotonic() - begun, "cpu": usage.ru_utime + usage.ru_stime,
-                "peak_mb": usage.ru_maxrss / 1000, "written_mb": self.written_mb(before)}
+                "peak_mb": memory.peak_mb, "written_mb": self.written_mb(before)}
 
 
-class Theirs(Side):
+class OnSpark(Side):
     def __init__(self, package: Package, *places) -> None:
         super().__init__(*places)
         self.package = package
 
     def apply(self) -> dict:
-        before = self.files()
-        told = self.package.do("timed_apply", bronze=self.bronze, silver=self.silver,
-                               control=self.control, capture_instance="dbo_t", keys=["id"])
-        return {**told, "written_mb": self.written_mb(before)}
+        pid, before = self.package.process.pid, self.files()
+        cpu, begun = cpu_seconds(pid), time.monotonic()
+        with PeakMemory(pid) as memory:
+            self.package.do("apply", bronze=self.bronze, silver=self.silver, control=self.control,
+                            facts=None, options=None, capture_instance="dbo_t", keys=["id"])
+        return {"wall": time.monotonic() - begun, "cpu": cpu_seconds(pid) - cpu,
+                "peak_mb": memory.peak_mb, "written_mb": self.written_mb(before)}
 
 
 def show(what: str, cost: dict) -> None:
@@ -181,7 +188,11 @@ def digest(path: pathlib.Path) -> list[dict]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
-    parser.add_argument("--python", type=pathlib.Path, required=True)
+    parser.add_argument("--python", type=pathlib.Path, required=True,
+                        help="Python of an environment with Spark")
+    parser.add_argument("--site", type=pathlib.Path, required=True, help="the wheel, unpacked")
+    parser.add_argument("--peer", type=pathlib.Path, required=True,
+                        help="Python of the environment that has the existing package")
     parser.add_argument("--jars", type=pathlib.Path, required=True)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--changes", type=int, default=1_000_000)
@@ -198,13 +209,16 @@ def main() -> int:
               f"{len(list(silver.glob('*.parquet')))} files)", flush=True)
         sides = {"ours": Ours(args.program, True, folder / "ours", silver, bronze),
                  "ours, no deletion vectors": Ours(args.program, False, folder / "old", silver, bronze)}
-        package = None
+        packages = []
         if not args.only_ours:
             jars = ",".join(sorted(glob.glob(os.fspath(args.jars / "*.jar"))))
-            package = Package(args.python, jars, folder / "worker.log",
-                              HERE.parent / "tests" / "existing" / "package_worker.py")
-            package.do("version")
-            sides["theirs"] = Theirs(package, folder / "theirs", silver, bronze)
+            worker = HERE / "spark_side.py"
+            packages = [Package(args.python, jars, folder / "ours.log", worker,
+                                PYTHONPATH=os.fspath(args.site)),
+                        Package(args.peer, jars, folder / "theirs.log", worker)]
+            for side, package in zip(("ours on Spark", "theirs"), packages):
+                package.do("version")
+                sides[side] = OnSpark(package, folder / side.replace(" ", "-"), silver, bronze)
         shutil.rmtree(silver)
         costs = {}
         for count in (args.changes, args.few):
@@ -214,17 +228,17 @@ def main() -> int:
                 costs[side, count] = work.apply()
                 show(f"{count:,} changes, {side}", costs[side, count])
         digests = {side: digest(work.silver) for side, work in sides.items()}
-        if package is not None:
+        for package in packages:
             package.stop()
         for side, found in digests.items():
             if found != digests["ours"]:
                 raise SystemExit(f"silver differs: {side} has {found}, ours {digests['ours']}")
         print(f"(all silvers agree: {digests['ours'][0]['n']:,} rows)")
     if not args.only_ours:
-        few = costs["theirs", args.few]["wall"] / costs["ours", args.few]["wall"]
-        print(f"few ratio: {few:.1f}")
-        ratio = costs["theirs", args.changes]["wall"] / costs["ours", args.changes]["wall"]
-        print(f"apply ratio: {ratio:.1f}")
+        for side in ("ours on Spark", "ours"):
+            for what, count in (("few", args.few), ("apply", args.changes)):
+                ratio = costs["theirs", count]["wall"] / costs[side, count]["wall"]
+                print(f"{what} ratio{side.removeprefix('ours')}: {ratio:.1f}")
     return 0
 
 

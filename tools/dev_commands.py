@@ -10,7 +10,6 @@ import dev_format
 import dev_paths
 import dev_run
 import dev_setup
-import dev_setup_spark
 import dev_setup_wheel
 import dev_steps
 from dev_run import Outcome, StepFailed
@@ -223,9 +222,7 @@ BENCHES = {
     "memory": script("bench/memory.py", "--program", dev_steps.PROGRAM),
     "spark": with_wheel("bench/spark.py", *dev_steps.SPARK),
     "catch_up": script("bench/catch_up.py", "--program", dev_steps.PROGRAM),
-    "silver": script("bench/silver.py", "--program", dev_steps.PROGRAM,
-                     "--python", dev_setup_spark.spark_python(),
-                     "--jars", dev_setup_spark.jars()),
+    "silver": with_wheel("bench/silver.py", *dev_steps.SPARK),
 }
 
 
