@@ -42,6 +42,7 @@ struct Borrowed {
   net::Dialer& dialer;
   lake::Lake& lake;
   lake::Lake& lake_of_silver;
+  runtime::ControlUpdates& control;
   SharedServers* servers;  // Absent of a stream that is alone.
 };
 
@@ -57,7 +58,8 @@ Status OpenStream(const Prepared& from, const Borrowed& shared, std::uint64_t se
                                                 .clock = shared.clock,
                                                 .inner = *to.progress,
                                                 .told = *to.silver,
-                                                .seed = seed});
+                                                .seed = seed,
+                                                .control = &shared.control});
   runtime::StreamParts parts{.sessions = to.sessions.get(),
                              .lake = &shared.lake,
                              .clock = &shared.clock,
@@ -133,9 +135,14 @@ int RunPipeline(const PipelineArguments& arguments) {
   lake::DeltaLake delta_of_silver;
   runtime::SerializedLake lake_of_silver(delta_of_silver);
   SharedServers servers(clock);
-  const Borrowed borrowed{
-      output, clock,          dialer,
-      lake,   lake_of_silver, prepared.value().size() > 1 ? &servers : nullptr};
+  runtime::ControlUpdates control;
+  const Borrowed borrowed{output,
+                          clock,
+                          dialer,
+                          lake,
+                          lake_of_silver,
+                          control,
+                          prepared.value().size() > 1 ? &servers : nullptr};
   std::vector<Running> streams = OpenStreams(prepared.value(), borrowed);
   const runtime::StreamConfig& first = prepared.value().front().config;
   servers.Start(first.poll_first_ms, first.poll_max_ms);

@@ -60,7 +60,8 @@ class Run {
   Run(const SilverConfig& config, const ApplyParts& parts)
       : config_(config),
         parts_(parts),
-        control_(parts.lake, parts.clock, parts.dice, config.control_location) {}
+        control_(parts.lake, parts.clock, parts.dice, config.control_location,
+                 parts.control) {}
 
   Result<ApplyOutcome> Do() {
     const std::int64_t begin_ns = parts_.clock.MonotonicNs();

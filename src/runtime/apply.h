@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "lake/lake.h"
 #include "pipeline/apply_plan.h"
+#include "runtime/control_updates.h"
 #include "runtime/silver_config.h"
 
 namespace mssql_cdc::runtime {
@@ -26,6 +27,7 @@ struct ApplyParts {
   lake::Lake& lake;
   Clock& clock;
   Dice& dice;
+  ControlUpdates* control = nullptr;  // As ControlTable's `joined`.
 };
 
 struct ApplyOutcome {

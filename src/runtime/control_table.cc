@@ -7,15 +7,10 @@
 
 #include "base/text.h"
 #include "cdc/cells.h"
-#include "columns/take.h"
 #include "runtime/ensure_table.h"
 
 namespace mssql_cdc::runtime {
 namespace {
-
-constexpr std::int64_t kRetryMsMax = 60'000;
-constexpr std::int64_t kPauseFirstMs = 500;
-constexpr std::int64_t kPauseMaxMs = 10'000;
 
 struct Found {
   columns::RecordBatch batch;  // Ends with the row's place.
@@ -33,32 +28,6 @@ Result<std::optional<Found>> FindRow(columns::BatchReader& rows,
       if (name == table_name) return std::optional<Found>({std::move(*batch), i});
     }
   }
-}
-
-// `row` in the table's columns; those that this release does not know keep their value.
-columns::RecordBatch Arranged(const pipeline::ControlRow& row,
-                              const columns::Schema& table,
-                              const std::optional<Found>& old) {
-  const columns::RecordBatch known = pipeline::ControlBatch(row);
-  auto schema = std::make_shared<columns::Schema>();
-  columns::RecordBatch batch{nullptr, 1, {}};
-  for (std::size_t i = 0; i < table.fields.size(); ++i) {
-    const columns::Field& field = table.fields[i];
-    schema->fields.push_back(field);
-    const Result<std::size_t> index = cdc::ColumnIndex(*known.schema, field.name);
-    if (index.ok()) {
-      batch.columns.push_back(known.columns[index.value()]);
-    } else if (old) {
-      const std::int64_t rows[] = {old->row};
-      batch.columns.push_back(std::make_shared<const columns::Column>(
-          columns::Take(*old->batch.columns[i], rows)));
-    } else {
-      batch.columns.push_back(
-          std::make_shared<const columns::Column>(columns::NullColumn(field.type, 1)));
-    }
-  }
-  batch.schema = std::move(schema);
-  return batch;
 }
 
 }  // namespace
@@ -80,66 +49,11 @@ Result<pipeline::ControlRow> ControlTable::Read(const std::string& table_name) {
   return row;
 }
 
-Result<std::optional<pipeline::ControlRow>> ControlTable::TryUpdate(
-    const std::string& table_name, const Change& change) {
-  TRY_ASSIGN(const std::optional<lake::TableState> state, lake_.State(location_));
-  if (!state) {
-    return Error(ErrorId::kLakeUnreachable).With("table", location_);
-  }
-  TRY_ASSIGN(const std::unique_ptr<lake::TableChange> begun,
-             lake_.Change(location_, {lake::ChangeKind::kMerge, state->schema.fields}));
-  // With columns of before, a column added in between would lose the row's value.
-  if (begun->version() != state->version) return std::optional<pipeline::ControlRow>();
-  lake::ProbeSpec probe;
-  for (const columns::Field& field : state->schema.fields) {
-    probe.columns.push_back(field.name);
-  }
-  TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows, begun->Probe(probe));
-  TRY_ASSIGN(const std::optional<Found> old, FindRow(*rows, table_name));
-  pipeline::ControlRow row;
-  row.table_name = table_name;
-  if (old) {
-    TRY_ASSIGN(row, pipeline::ParseControlRow(old->batch, old->row));
-  }
-  const std::optional<pipeline::ControlRow> changed = change(row);
-  if (!changed) return std::optional(row);
-  if (old) {
-    const cdc::RowView place(old->batch, old->row);
-    TRY_ASSIGN(const std::optional<std::int64_t> file,
-               place.Integer(lake::kFileColumn));
-    TRY_ASSIGN(const std::optional<std::int64_t> number,
-               place.Integer(lake::kRowColumn));
-    const std::int64_t removed[] = {number.value_or(0)};
-    TRY(begun->Remove(static_cast<std::int32_t>(file.value_or(0)), removed));
-  }
-  std::vector<columns::RecordBatch> batches;
-  batches.push_back(Arranged(*changed, state->schema, old));
-  std::vector<std::unique_ptr<columns::BatchReader>> sources;
-  const columns::SchemaPtr schema = batches[0].schema;
-  sources.push_back(columns::ReadBatches(schema, std::move(batches)));
-  TRY(begun->Add(std::move(sources)));
-  const Result<lake::ChangeResult> done = begun->Commit(std::nullopt);
-  if (done.ok()) return changed;
-  if (done.error().id() == ErrorId::kLakeConflict) {
-    return std::optional<pipeline::ControlRow>();
-  }
-  return done.error();
-}
-
 Result<pipeline::ControlRow> ControlTable::Update(const std::string& table_name,
                                                   const Change& change) {
-  const std::int64_t begin_ns = clock_.MonotonicNs();
-  std::int64_t pause_ms = kPauseFirstMs;
-  while (true) {
-    TRY_ASSIGN(std::optional<pipeline::ControlRow> row, TryUpdate(table_name, change));
-    if (row) return *std::move(row);
-    const std::int64_t left_ms =
-        kRetryMsMax - (clock_.MonotonicNs() - begin_ns) / 1'000'000;
-    if (left_ms <= 0) return Error(ErrorId::kLakeConflict).With("table", location_);
-    clock_.SleepMs(std::min(left_ms, static_cast<std::int64_t>(dice_.Below(
-                                         static_cast<std::uint64_t>(pause_ms) + 1))));
-    pause_ms = std::min(pause_ms * 2, kPauseMaxMs);
-  }
+  ControlUpdates alone;
+  ControlUpdates& updates = joined_ != nullptr ? *joined_ : alone;
+  return updates.Update({lake_, clock_, dice_, location_}, table_name, change);
 }
 
 Result<std::optional<std::int64_t>> ControlTable::Advance(

@@ -2,7 +2,6 @@
 
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "lake/lake.h"
 #include "pipeline/control.h"
+#include "runtime/control_updates.h"
 
 namespace mssql_cdc::runtime {
 
@@ -24,9 +24,15 @@ struct Freshness {
 
 class ControlTable {
  public:
-  // Borrows all. `location` is the table's.
-  ControlTable(lake::Lake& lake, Clock& clock, Dice& dice, std::string location)
-      : lake_(lake), clock_(clock), dice_(dice), location_(std::move(location)) {}
+  // Borrows all. `location` is the table's; `joined` is where updates of other threads
+  // go too, absent: this one's are alone.
+  ControlTable(lake::Lake& lake, Clock& clock, Dice& dice, std::string location,
+               ControlUpdates* joined = nullptr)
+      : lake_(lake),
+        clock_(clock),
+        dice_(dice),
+        location_(std::move(location)),
+        joined_(joined) {}
 
   // Creates or migrates the table.
   Status Ensure();
@@ -35,11 +41,8 @@ class ControlTable {
   // without a table.
   Result<pipeline::ControlRow> Read(const std::string& table_name);
 
-  // Replaces the row by what `change` makes of it; nullopt leaves it. A commit that
-  // loses against another writer is tried again for up to a minute. Returns the row as
-  // it is then.
-  using Change =
-      std::function<std::optional<pipeline::ControlRow>(const pipeline::ControlRow&)>;
+  // ControlUpdates::Update of this table.
+  using Change = ControlUpdates::Change;
   Result<pipeline::ControlRow> Update(const std::string& table_name,
                                       const Change& change);
 
@@ -52,13 +55,11 @@ class ControlTable {
   Result<Freshness> AskFreshness(const std::string& table_name);
 
  private:
-  Result<std::optional<pipeline::ControlRow>> TryUpdate(const std::string& table_name,
-                                                        const Change& change);
-
   lake::Lake& lake_;
   Clock& clock_;
   Dice& dice_;
   std::string location_;
+  ControlUpdates* joined_;
 };
 
 // Whether every period that ends at `period_end_us` or before is complete.

@@ -129,7 +129,8 @@ Status SilverKeeper::Round(const std::optional<cdc::Offset>& end, bool has_rows)
     const std::int64_t candidate_us =
         pipeline::Truncate(*end->commit_us, config_.granularity);
     if (!advanced_us_ || candidate_us > *advanced_us_) {
-      ControlTable control(parts_.lake, parts_.clock, dice_, config_.control_location);
+      ControlTable control(parts_.lake, parts_.clock, dice_, config_.control_location,
+                           parts_.control);
       TRY(control.Advance(config_.target, end, config_.granularity));
       advanced_us_ = candidate_us;
       // Silver's verdict follows that of bronze.
@@ -146,7 +147,7 @@ Status SilverKeeper::ApplyOnce() {
       TRY_ASSIGN(silver_, AskSilver(config_, parts_.sessions));
     }
     const Result<ApplyOutcome> outcome =
-        Apply(*silver_, {parts_.lake, parts_.clock, dice_});
+        Apply(*silver_, {parts_.lake, parts_.clock, dice_, parts_.control});
     if (outcome.ok()) {
       // The stream has not made it yet.
       if (!outcome.value().bronze_found) return Unit{};

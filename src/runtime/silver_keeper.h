@@ -43,6 +43,7 @@ class SilverKeeper final : public StreamObserver {
     StreamObserver& inner;
     SilverObserver& told;
     std::uint64_t seed = 0;
+    ControlUpdates* control = nullptr;  // Shared with other keepers, if there are.
   };
   SilverKeeper(const StreamConfig& config, const Parts& parts);
   ~SilverKeeper() override;
