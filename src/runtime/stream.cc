@@ -18,8 +18,10 @@
 namespace mssql_cdc::runtime {
 namespace {
 
-// A position that other tables' commits moved is written down this often.
+// A position that other tables' commits moved is written down this often. Where many
+// streams share one process, their moves would be most of what it does.
 constexpr std::int64_t kMoveNs = 10'000'000'000;
+constexpr std::int64_t kMoveOfManyNs = 60'000'000'000;
 
 StreamObserver& SilentObserver() {
   static StreamObserver observer;
@@ -65,6 +67,8 @@ class StreamImpl final : public Stream {
     return config_.trigger.kind == Trigger::Kind::kOnce ||
            config_.trigger.kind == Trigger::Kind::kAvailableNow;
   }
+
+  std::int64_t move_ns() const { return watch_ != nullptr ? kMoveOfManyNs : kMoveNs; }
 
   Status Prepare();
   Status KnowSourceAnew();
@@ -325,7 +329,7 @@ Result<StepResult> StreamImpl::TryStep() {
 // with commits that hold nothing.
 bool StreamImpl::MayPutOff(std::int64_t now_ns) const {
   return config_.trigger.kind == Trigger::Kind::kContinuous && moved_ns_ &&
-         now_ns - *moved_ns_ < kMoveNs;
+         now_ns - *moved_ns_ < move_ns();
 }
 
 Result<StepResult> StreamImpl::Wait(const cdc::Wait& wait) const {
@@ -403,7 +407,7 @@ void StreamImpl::AwaitNews() {
     interest.capture_instances.push_back(each.columns.instance.name);
   }
   interest.after = std::max(planner_.newest().value_or(position.lsn), position.lsn);
-  interest.move_at_ns = moved_ns_.value_or(clock_.MonotonicNs()) + kMoveNs;
+  interest.move_at_ns = moved_ns_.value_or(clock_.MonotonicNs()) + move_ns();
   interest.knows_stall = !planner_.stall().empty();
   watch_->Wait(interest);
 }
