@@ -30,10 +30,8 @@ bool ChangeWatch::IsNews(const Interest& interest, const Told& told,
 void ChangeWatch::Wait(const Interest& interest) {
   std::unique_lock lock(mutex_);
   if (stopped_) return;
-  const auto waiter =
-      waiters_.insert(waiters_.end(), Waiter{interest, clock_.MonotonicNs(), false});
-  changed_.notify_all();
-  changed_.wait(lock, [&] { return stopped_ || waiter->has_news; });
+  const auto waiter = waiters_.emplace(waiters_.end(), interest, clock_.MonotonicNs());
+  waiter->woken.wait(lock, [&] { return stopped_ || waiter->has_news; });
   waiters_.erase(waiter);
 }
 
@@ -43,8 +41,8 @@ void ChangeWatch::Run(std::int64_t first_ms, std::int64_t max_ms) {
     const bool had_changes = Round();
     wait_ms = had_changes ? first_ms : std::min(wait_ms * 2, max_ms);
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, std::chrono::milliseconds(wait_ms),
-                      [this] { return stopped_; });
+    stopping_.wait_for(lock, std::chrono::milliseconds(wait_ms),
+                       [this] { return stopped_; });
     if (stopped_) break;
   }
   session_ = {};
@@ -126,17 +124,17 @@ void ChangeWatch::Wake(const Result<Answer>& answer,
       told.has_changes = answer.value().has_changes[i];
       has_news = has_news || IsNews(asked[i]->interest, told, now_ns);
     }
-    asked[i]->has_news = has_news;
+    if (!has_news) continue;
+    asked[i]->has_news = true;
+    asked[i]->woken.notify_one();
   }
-  changed_.notify_all();
 }
 
 void ChangeWatch::Stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  changed_.notify_all();
+  const std::lock_guard lock(mutex_);
+  stopped_ = true;
+  stopping_.notify_all();
+  for (Waiter& waiter : waiters_) waiter.woken.notify_one();
 }
 
 std::int64_t ChangeWatch::statement_count() const {

@@ -67,10 +67,14 @@ class ChangeWatch {
   std::int64_t waiting_count() const;
 
  private:
+  // Each is woken by itself: of hundreds, a round has news for few.
   struct Waiter {
+    Waiter(Interest of, std::int64_t now_ns)
+        : interest(std::move(of)), since_ns(now_ns) {}
     Interest interest;
-    std::int64_t since_ns = 0;
+    std::int64_t since_ns;
     bool has_news = false;
+    std::condition_variable woken;
   };
   // What a round learned.
   struct Answer {
@@ -84,7 +88,7 @@ class ChangeWatch {
   SessionPool& pool_;
   Clock& clock_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable stopping_;
   std::list<Waiter> waiters_;
   bool stopped_ = false;
   std::int64_t statement_count_ = 0;
