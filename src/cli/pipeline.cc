@@ -1,6 +1,7 @@
 #include "cli/pipeline.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -23,6 +24,8 @@
 
 namespace mssql_cdc::cli {
 namespace {
+
+constexpr std::size_t kFewStreams = 8;
 
 // One stream with everything it borrows, in the order that destruction needs.
 struct Running {
@@ -125,6 +128,8 @@ int RunPipeline(const PipelineArguments& arguments) {
     return ExitCodeOf(prepared.error());
   }
 
+  // As many heaps as threads would each keep what its busiest batch needed.
+  if (prepared.value().size() > kFewStreams) (void)mallopt(M_ARENA_MAX, 2);
   StopSignals signals;
   (void)signal(SIGPIPE, SIG_IGN);
   output.AtClosedPipe([] { (void)kill(getpid(), SIGHUP); });
