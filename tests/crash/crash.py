@@ -280,7 +280,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--stride", type=int, default=1)
-    parser.add_argument("--only", type=int)
+    parser.add_argument("--part", type=int, choices=range(1, 6), help="this part alone")
+    parser.add_argument("--only", type=int, help="part 1, stopped at this operation")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=20)
     args = parser.parse_args()
@@ -290,12 +291,14 @@ def main() -> int:
         shim = build_shim(work)
         simulator = Simulator(args.program, work, "--seed", "7")
         try:
-            every_operation(args, simulator, shim, work, tally)
-            if not args.only:
-                seeded_kills(args, simulator, work, tally)
-                second_process(args, simulator, work, tally)
-                every_operation_in_chunks(args, simulator, shim, work, tally)
-                every_operation_on_silver(args, simulator, shim, work, tally)
+            parts = [lambda: every_operation(args, simulator, shim, work, tally),
+                     lambda: seeded_kills(args, simulator, work, tally),
+                     lambda: second_process(args, simulator, work, tally),
+                     lambda: every_operation_in_chunks(args, simulator, shim, work, tally),
+                     lambda: every_operation_on_silver(args, simulator, shim, work, tally)]
+            part = 1 if args.only else args.part
+            for work_of_part in parts[part - 1:part] if part else parts:
+                work_of_part()
         finally:
             simulator.stop()
     print(f"{tally.passed} passed, {tally.failed} failed")
