@@ -124,9 +124,8 @@ STEPS = [
     Step("silver", "50 random lives of bronze applied to silver; ./dev crash --full runs 1000",
          counted_program(dev_paths.program("tests/silver_model"), "--seeds", "50")),
     Step("build dev", "everything, with ASan and UBSan", dev_preset_build),
-    # The simulator's run sanitized with `./dev test sim` only.
-    Step("unit sanitized", "the product's unit tests and fuzz corpus under ASan and UBSan",
-         ctest("dev", "-L", "^unit$", "-E", "^sim$")),
+    Step("unit sanitized", "unit tests and fuzz corpus under ASan and UBSan",
+         ctest("dev", "-L", "^unit$")),
     Step("fuzz", "libFuzzer on what a server may send, each target 60 s",
          counted(ROOT / "tools/fuzz.py", "reply", "tokens", "prelogin", "--seconds", "60")),
     Step("mutants", "each CDC behaviour of the simulator is missed by a test",
