@@ -23,6 +23,7 @@ from spark_where import LINES, Where, bulk, facts_of  # noqa: I001  First: it se
 import deltalake
 import examples
 import existing_package as existing
+import silver_cases
 import snapshots
 import turns
 from existing_package import Chain, Tally, compare_bronze
@@ -200,8 +201,8 @@ def in_turns(tally: Tally, where: Where) -> None:
 
 PARTS = {part.__name__: part for part in (
     import_alone, scan_alone, values, reference_examples, same_facts, in_turns, turns.no_logins,
-    turns.pending_both_ways, turns.three_in_turn, *snapshots.PARTS, turns.two_workers,
-    turns.lost_workers)}
+    turns.pending_both_ways, turns.three_in_turn, *snapshots.PARTS, silver_cases.silver_cases,
+    turns.two_workers, turns.lost_workers)}
 # What `./dev test` runs; `./dev spark` runs all.
 QUICK = ["import_alone", "scan_alone", "reference_examples", "chunked_examples", "silver_examples"]
 
