@@ -159,6 +159,16 @@ def with_wheel(path: str, *fixed) -> Callable[[list[str]], int]:
     return both
 
 
+def spark(words: list[str]) -> int:
+    """All parts, with an older Spark for the one that needs it."""
+    complaints = dev_setup_wheel.setup_older(dev_setup.stamped, dev_setup.stamp_of)
+    for complaint in complaints:
+        print(f"could not be had: {complaint}", file=sys.stderr)
+    return 1 if complaints else with_wheel(
+        "tests/spark/check_spark.py", *dev_steps.SPARK, "--older",
+        dev_setup_wheel.older_python())(words)
+
+
 def wheel(words: list[str]) -> int:
     """Builds the wheel, installs it alone, and reads by other clients through it."""
 
@@ -259,7 +269,7 @@ COMMANDS = {
                         script(*dev_steps.EXISTING)),
     "wheel": Command("wheel", "build the Python package into build/wheel, and check it", wheel),
     "spark": Command("spark [--only PART ...]", "the Python package on Spark beside the binary",
-                     with_wheel("tests/spark/check_spark.py", *dev_steps.SPARK)),
+                     spark),
     "spark-demo": Command("spark-demo", "the reference's first examples on the simulator",
                           with_wheel("tools/spark_demo.py", *dev_steps.SPARK)),
     "crash": Command("crash [--full] [OPTIONS]",

@@ -14,6 +14,7 @@ import dev_setup_peers
 
 PACKAGE = dev_paths.ROOT / "python"
 REQUIREMENTS = PACKAGE / "requirements.txt"
+OLDER_REQUIREMENTS = dev_paths.ROOT / "tests" / "spark" / "requirements-4.1.txt"
 WHEEL = dev_paths.BUILD / "wheel"
 
 

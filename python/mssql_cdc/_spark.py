@@ -14,4 +14,10 @@ try:
 except ImportError:
     raise ImportError(f"mssql_cdc needs PySpark 4.0 or later; this is {pyspark.__version__}") from None
 
-__all__ = ["DataSource", "DataSourceReader", "InputPartition", "pyspark"]
+
+def is_connect(session: object) -> bool:
+    """Whether a session is one of Spark Connect, which runs user code in processes of its own."""
+    return type(session).__module__.startswith("pyspark.sql.connect")
+
+
+__all__ = ["DataSource", "DataSourceReader", "InputPartition", "is_connect", "pyspark"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from mssql_cdc import _core, _errors, seeds, tables
 from mssql_cdc._metrics import below, is_uri
 from mssql_cdc._sessions import find, log, texts, tokens, warn, without
+from mssql_cdc._spark import is_connect
 from mssql_cdc.client import SchemaChangedError
 from mssql_cdc.sink import Sink
 from mssql_cdc.source import NOTES_OPTION, RESERVED_COLUMNS, register, warn_unknown
@@ -61,6 +62,9 @@ class CdcStream:
         if snapshot_on_switch and is_uri(checkpoint) and not find(self.options, "metricsPath"):
             raise ValueError("snapshot_on_switch=True with a checkpoint by URI needs option "
                              "metricsPath: planner and sink talk through it")
+        if snapshot_on_switch and is_connect(self.spark):
+            raise ValueError("snapshot_on_switch=True is not for a session of Spark Connect: the "
+                             "sink runs on its server, without this process's sessions")
         place = {"app_id": app_id, "on_data_loss": on_data_loss, "snapshot": snapshot,
                  "snapshot_on_switch": "true" if snapshot_on_switch else "false"}
         if not is_uri(checkpoint):
@@ -81,8 +85,7 @@ class CdcStream:
             options["metricsPath"] = metrics
         if directory:
             options[NOTES_OPTION] = directory
-        sink = Sink(driver, target, place["target_location"], sink_id, metrics,
-                    facts_table is not None)
+        sink = Sink(driver, place, sink_id, metrics)
         writer = (self.spark.readStream.format("mssql_cdc").options(**options).load()
                   .writeStream.foreachBatch(sink.__call__)
                   .option("checkpointLocation", live)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mssql_cdc import _core, tables
 from mssql_cdc._metrics import Metrics
 from mssql_cdc._sessions import log
+from mssql_cdc._spark import is_connect
 from mssql_cdc.source import RESERVED_COLUMNS
 
 if TYPE_CHECKING:
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 # A batch of so many changes is Spark's to write.
 SMALL_BATCH_ROWS = 100_000
+
+# What of a stream's place a sink alone needs.
+_PLACE = ("target", "target_location", "facts_table", "facts_location")
 
 
 def _rows_of(batch: DataFrame, batch_id: int) -> Any:
@@ -56,20 +60,48 @@ def _has_no_partitions(batch: DataFrame) -> bool:
         return False
 
 
+def _let_go(batch: DataFrame) -> None:
+    """Leaves it to the server of Spark Connect to forget a batch that is done, as it does.
+
+    Spark 4.2 asks it to in a finalizer, which can wait for the answer for ever (SPARK-58846).
+    """
+    plan = getattr(batch, "_plan", None)
+    if getattr(plan, "_relation_id", None) is not None:
+        plan._relation_id = None
+
+
 class Sink:
     """One query's sink. Calls come from Spark, one batch after the other."""
 
-    def __init__(self, driver: _core.StreamDriver, target: str, target_location: str,
-                 sink_id: str, metrics_path: str | None, counts_wanted: bool) -> None:
-        self.driver = driver
-        self.target, self.target_location = target, target_location
+    def __init__(self, driver: _core.StreamDriver, place: dict[str, str], sink_id: str,
+                 metrics_path: str | None) -> None:
+        self._driver: _core.StreamDriver | None = driver
+        self.place = {name: place[name] for name in _PLACE if name in place} | {"app_id": sink_id}
+        self.target, self.target_location = place["target"], place["target_location"]
         self.sink_id = sink_id
         self.metrics = Metrics(metrics_path)
-        self.counts_wanted = counts_wanted
+        self.counts_wanted = "facts_table" in place
         self.told_of_metrics = False
         self.core_writes = True
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A server of Spark Connect calls the sink in another process, which opens its own driver."""
+        return {**self.__dict__, "_driver": None}
+
+    @property
+    def driver(self) -> _core.StreamDriver:
+        if self._driver is None:
+            self._driver = _core.StreamDriver.open(None, None, self.place, False)
+        return self._driver
+
     def __call__(self, batch: DataFrame, batch_id: int) -> None:
+        try:
+            self._write(batch, batch_id)
+        finally:
+            if is_connect(batch.sparkSession):
+                _let_go(batch)
+
+    def _write(self, batch: DataFrame, batch_id: int) -> None:
         started_at_us, begun = time.time_ns() // 1000, time.monotonic()
         summary, _, _ = self.metrics.collect()
         work = self.driver.look(batch_id, summary)
@@ -184,8 +216,7 @@ def _sink_of(batch: DataFrame, target: str, app_id: str, facts_table: str | None
         create_target(spark, target, batch)
     place["target_location"] = tables.location(spark, target)
     driver = _core.StreamDriver.open(None, None, place, False)
-    return Sink(driver, target, place["target_location"], app_id, metrics_path,
-                facts_table is not None)
+    return Sink(driver, place, app_id, metrics_path)
 
 
 def create_target(spark: Any, target: str, batch: DataFrame) -> None:

@@ -23,6 +23,7 @@ from spark_where import LINES, Where, bulk, facts_of  # noqa: I001  First: it se
 import deltalake
 import examples
 import existing_package as existing
+import sessions
 import silver_cases
 import snapshots
 import turns
@@ -202,7 +203,7 @@ def in_turns(tally: Tally, where: Where) -> None:
 PARTS = {part.__name__: part for part in (
     import_alone, scan_alone, values, reference_examples, same_facts, in_turns, turns.no_logins,
     turns.pending_both_ways, turns.three_in_turn, *snapshots.PARTS, silver_cases.silver_cases,
-    turns.two_workers, turns.lost_workers)}
+    *sessions.PARTS, turns.two_workers, turns.lost_workers)}
 # What `./dev test` runs; `./dev spark` runs all.
 QUICK = ["import_alone", "scan_alone", "reference_examples", "chunked_examples", "silver_examples"]
 
@@ -217,6 +218,8 @@ def main() -> int:
     parser.add_argument("--jars", type=pathlib.Path, required=True, help="folder of Delta's jars")
     parser.add_argument("--peer", type=pathlib.Path, required=True,
                         help="Python of the environment that has the existing package")
+    parser.add_argument("--older", type=pathlib.Path,
+                        help="Python of an environment with Spark 4.1, for older_spark")
     parser.add_argument("--only", choices=PARTS, nargs="+")
     parser.add_argument("--quick", action="store_true", help="the parts of ./dev test")
     parser.add_argument("--log", type=pathlib.Path, default=None)

@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [os.fspath(HERE.parent / name) for name in ("harness", "values", "existing")]
+sys.path[:0] = [os.fspath(HERE.parent / name) for name in ("harness", "values", "existing", "crash")]
 
 import deltalake  # noqa: E402
 import existing_package as existing  # noqa: E402
@@ -25,15 +25,15 @@ class Where(existing.Where):
         self.args, self.jars = args, jars
         self.package = self.worker()
 
-    def worker(self, **environment: str) -> Package:
-        return Package(self.args.python, self.jars, self.args.log or self.folder / "worker.log",
+    def worker(self, python: pathlib.Path | None = None, **environment: str) -> Package:
+        return Package(python or self.args.python, self.jars, self.args.log or self.folder / "worker.log",
                        HERE / "spark_worker.py", PYTHONPATH=os.fspath(self.args.site),
                        PYTHONDONTWRITEBYTECODE="1", **environment)
 
-    def revive(self) -> None:
+    def revive(self, python: pathlib.Path | None = None, **environment: str) -> None:
         self.package.process.kill()
         self.package.process.wait()
-        self.package = self.worker()
+        self.package = self.worker(python, **environment)
 
 
 def bulk(first: int, ten_thousands: int) -> str:

@@ -6,6 +6,7 @@ to, and runs code as users write it.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import pathlib
@@ -54,10 +55,61 @@ def cluster_session(jars: str):
     return built
 
 
+def connect_session(jars: str):
+    """A session of Spark Connect; its server is a Spark of this process."""
+    import pyspark
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    port = os.environ["MSSQL_CDC_TEST_CONNECT"]
+    # Spark gives each of the server's Python processes 10 s to start. Beside this folder they find
+    # the compiled modules; elsewhere they compile those of pyspark.zip, each anew.
+    os.chdir(pathlib.Path(pyspark.__file__).parent.parent)
+    RemoteSession._start_connect_server("local[2]", {
+        "spark.jars": jars,
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.databricks.delta.snapshotPartitions": "1",
+        # The client of remote("local") knows the default port only.
+        "spark.connect.grpc.binding.port": port,
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    })
+    os.environ["SPARK_LOCAL_REMOTE"] = os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+    return RemoteSession.builder.remote(f"sc://localhost:{port}").getOrCreate()
+
+
+def plain_session(jars: str):
+    """A session of a Spark that Delta's jars are not for."""
+    from pyspark.sql import SparkSession
+
+    del jars
+    return (SparkSession.builder.master("local[2]").appName("plain")
+            .config("spark.ui.enabled", "false").config("spark.sql.session.timeZone", "UTC")
+            .getOrCreate())
+
+
+def session(jars: str):
+    if MASTER:
+        return cluster_session(jars)
+    if "MSSQL_CDC_TEST_CONNECT" in os.environ:
+        return connect_session(jars)
+    if "MSSQL_CDC_TEST_PLAIN" in os.environ:
+        return plain_session(jars)
+    return package_worker.session(jars)
+
+
 class Worker(package_worker.Worker):
     def __init__(self, jars: str) -> None:
-        self.spark = cluster_session(jars) if MASTER else package_worker.session(jars)
+        # What is loaded into this process is not for Java's.
+        os.environ.pop("LD_PRELOAD", None)
+        self.spark = session(jars)
         self.queries: dict = {}
+
+    def stop_at_link(self, number: int) -> None:
+        """This process ends before its `number`-th hard link from now on (crash_shim.c)."""
+        ctypes.CDLL(None).CrashShimStopAtLink(ctypes.c_long(number))
 
     def start(self, query, options, target, app_id, checkpoint, facts, **more) -> None:
         """A query that runs until `finish`."""
