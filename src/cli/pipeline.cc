@@ -172,16 +172,20 @@ void ShowReport(const runtime::StreamConfig& config, const runtime::CheckReport&
       report.target_version
           ? fmt::format("{} (version {})", config.target, *report.target_version)
           : fmt::format("{} (would be created)", config.target);
+  const std::string silver =
+      config.silver ? fmt::format("\n  silver: {}, key ({})", *config.silver,
+                                  fmt::join(report.silver_keys, ", "))
+                    : std::string();
   output.Event(
       config.app_id, "check",
       fmt::format("{}\n  server: {}, database {}, {}\n  source: {} as {}, key ({})\n"
                   "  server clock: {}\n  changes held: {} to {}\n  position: {}\n"
-                  "  target: {}\n  columns:{}",
+                  "  target: {}{}\n  columns:{}",
                   report.intention, report.server, report.database,
                   report.encrypted ? "encrypted" : "NOT encrypted", report.source_table,
                   report.capture_instance, fmt::join(report.key_columns, ", "),
                   report.clock, report.min_lsn.value_or("none"),
-                  report.max_lsn.value_or("none"), position, target, columns),
+                  report.max_lsn.value_or("none"), position, target, silver, columns),
       {{"server", report.server},
        {"database", report.database},
        {"encrypted", report.encrypted ? "true" : "false", false},
@@ -214,12 +218,16 @@ int CheckPipeline(const PipelineArguments& arguments) {
                                                              .lake = &lake,
                                                              .clock = &clock,
                                                              .observer = &progress});
+    std::optional<Error> problem;
     if (report.ok()) {
       ShowReport(stream.config, report.value(), output);
-      continue;
+      problem = report.value().silver_problem;
+      if (problem) output.Failure(stream.config.app_id + " (silver)", *problem);
+    } else {
+      problem = report.error();
+      output.Failure(stream.config.app_id, *problem);
     }
-    output.Failure(stream.config.app_id, report.error());
-    if (exit_code == 0) exit_code = ExitCodeOf(report.error());
+    if (problem && exit_code == 0) exit_code = ExitCodeOf(*problem);
   }
   return exit_code;
 }

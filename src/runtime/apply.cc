@@ -1,45 +1,20 @@
 #include "runtime/apply.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "base/case_fold.h"
 #include "pipeline/control.h"
 #include "pipeline/tables.h"
 #include "runtime/apply_facts.h"
 #include "runtime/bronze_rows.h"
 #include "runtime/control_table.h"
 #include "runtime/ensure_table.h"
+#include "runtime/silver_keys.h"
 #include "runtime/silver_merge.h"
 
 namespace mssql_cdc::runtime {
 namespace {
 
 constexpr int kAttemptCount = 5;
-
-Status CheckKeys(const SilverConfig& config,
-                 const std::vector<columns::Field>& captured) {
-  Error error(ErrorId::kSilverKeyInvalid);
-  error.Add("bronze", config.bronze);
-  if (config.keys.empty()) {
-    error.Add(
-        "reason",
-        "no key columns are given (keys), and no unique index of the source is known");
-    return error;
-  }
-  for (const std::string& key : config.keys) {
-    const bool is_there =
-        std::any_of(captured.begin(), captured.end(),
-                    [&](const columns::Field& field) { return field.name == key; });
-    if (is_there) continue;
-    error.Add("column", key);
-    std::string columns;
-    for (const columns::Field& field : captured) columns += " " + field.name;
-    error.Add("columns", columns);
-    return error;
-  }
-  return Unit{};
-}
 
 Status EnsureSilver(lake::Lake& lake, const SilverConfig& config,
                     const std::vector<columns::Field>& captured) {
@@ -104,7 +79,7 @@ class Run {
  private:
   Status MergeWindow(const lake::TableState& bronze, pipeline::ApplyWindow window) {
     const std::vector<columns::Field> captured = pipeline::SilverColumns(bronze.schema);
-    TRY(CheckKeys(config_, captured));
+    TRY(CheckSilverKeys(config_.bronze, config_.keys, captured));
     const BronzeWindow rows{config_.bronze_location, bronze.version, bronze.schema,
                             std::move(window)};
     SilverMerge merge(parts_.lake, config_, rows, captured);

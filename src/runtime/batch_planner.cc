@@ -7,6 +7,7 @@
 
 #include "cdc/capture_health.h"
 #include "cdc/tiles.h"
+#include "runtime/run_guards.h"
 #include "runtime/source.h"
 #include "runtime/source_history.h"
 
@@ -120,17 +121,8 @@ Status BatchPlanner::PlanReads(sqlserver::Session& session, PlannedBatch& planne
     TRY(AskInstancesAgain(session, context_.config, memory_, source));
   }
   TRY(RefreshColumns(session, *task.window));
-  cdc::ReadFacts facts;
-  facts.window = *task.window;
-  facts.after_commit_us = task.after_commit_us;
-  facts.instances = source.instances;
-  facts.memory = memory_;
-  facts.clock = source.clock;
-  facts.fields = source.fields();
-  facts.fields_are_declared = !source.declared.empty();
-  facts.policy = context_.config.schema_change_policy;
-  facts.fail_on_data_loss = context_.config.fail_on_data_loss;
-  TRY_ASSIGN(cdc::ReadPlan plan, cdc::PlanReads(facts));
+  TRY_ASSIGN(cdc::ReadPlan plan, PlanReadsOf(context_.config, source, memory_,
+                                             *task.window, task.after_commit_us));
   TRY(AskEventTimes(session, source, plan.events));
   task.note.events = std::move(plan.events);
   for (std::string& warning : plan.warnings) {

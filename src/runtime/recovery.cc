@@ -12,14 +12,14 @@ namespace mssql_cdc::runtime {
 namespace {
 
 Result<pipeline::RecoveryFacts> Gather(RunContext& context, sqlserver::Session& session,
-                                       const Checkpoint& checkpoint) {
+                                       const CheckpointState& state) {
   pipeline::RecoveryFacts facts;
   facts.app_id = context.config.app_id;
   facts.capture_instance = context.source.instance.name;
   facts.mode = context.config.snapshot;
   facts.bootstrap = context.config.bootstrap;
-  facts.state = checkpoint.generation_state();
-  facts.position = checkpoint.state().position();
+  facts.state = state.generation_state;
+  facts.position = state.position();
   TRY_ASSIGN(const std::optional<cdc::Offset> newest,
              AskNewest(session, context.source));
   if (newest) facts.server_max = newest->lsn;
@@ -99,11 +99,17 @@ Result<cdc::Offset> Resnapshot(RunContext& context, sqlserver::Session& session,
 
 }  // namespace
 
+Result<std::optional<pipeline::Recovery>> FindLoss(RunContext& context,
+                                                   sqlserver::Session& session,
+                                                   const CheckpointState& state) {
+  TRY_ASSIGN(const pipeline::RecoveryFacts facts, Gather(context, session, state));
+  return pipeline::PlanRecovery(facts);
+}
+
 Result<bool> RecoverFromLoss(RunContext& context, sqlserver::Session& session,
                              Checkpoint& checkpoint) {
-  TRY_ASSIGN(const pipeline::RecoveryFacts facts, Gather(context, session, checkpoint));
   TRY_ASSIGN(const std::optional<pipeline::Recovery> recovery,
-             pipeline::PlanRecovery(facts));
+             FindLoss(context, session, checkpoint.state()));
   if (!recovery) return false;
   TRY_ASSIGN(const cdc::Offset readable,
              AskOffset(session, context.source, recovery->first_readable));
@@ -112,7 +118,7 @@ Result<bool> RecoverFromLoss(RunContext& context, sqlserver::Session& session,
       recovery->first_readable.Text() +
       " were removed before they were read: a new snapshot is taken for generation " +
       std::to_string(recovery->generation));
-  pipeline::GenerationState state = facts.state;
+  pipeline::GenerationState state = checkpoint.generation_state();
   state.recovering = recovery->from;
   TRY(checkpoint.SetGeneration(state));
   TRY_ASSIGN(const cdc::Offset stamp,

@@ -3,11 +3,20 @@
 
 #pragma once
 
+#include <optional>
+
 #include "base/error.h"
+#include "pipeline/recovery.h"
 #include "runtime/checkpoint.h"
 #include "runtime/run_context.h"
 
 namespace mssql_cdc::runtime {
+
+// What RecoverFromLoss would begin with; nullopt: the stream can go on where it was.
+// Writes nothing. Errors: DataLoss if it happened too soon again.
+Result<std::optional<pipeline::Recovery>> FindLoss(RunContext& context,
+                                                   sqlserver::Session& session,
+                                                   const CheckpointState& state);
 
 // Looks whether the stream can go on where it was; if it cannot, takes or opens a
 // snapshot and moves `checkpoint` to the next generation. True: it was moved. Killed

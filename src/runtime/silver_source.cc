@@ -6,7 +6,6 @@
 #include "pipeline/tables.h"
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_notes.h"
-#include "runtime/source.h"
 
 namespace mssql_cdc::runtime {
 
@@ -27,13 +26,9 @@ SilverConfig DescribeSilver(const StreamConfig& config) {
   return silver;
 }
 
-Result<SilverConfig> AskSilver(const StreamConfig& config, SessionSource& sessions) {
+SilverConfig DescribeSilver(const StreamConfig& config, const Source& source,
+                            const std::optional<cdc::SourceMemory>& memory) {
   SilverConfig silver = DescribeSilver(config);
-  TRY_ASSIGN(const CheckpointState state, ReadCheckpoint(config.checkpoint));
-  TRY_ASSIGN(const std::optional<cdc::SourceMemory> memory,
-             CheckpointNotes(state.directory).ReadMemory());
-  TRY_ASSIGN(const std::unique_ptr<sqlserver::Session> session, sessions.Open());
-  TRY_ASSIGN(const Source source, AskSource(*session, config, memory));
   silver.instances = source.names;
   // Rows of instances that were dropped are still in bronze.
   if (memory) {
@@ -43,6 +38,15 @@ Result<SilverConfig> AskSilver(const StreamConfig& config, SessionSource& sessio
   }
   if (silver.keys.empty()) silver.keys = source.instance.key_columns;
   return silver;
+}
+
+Result<SilverConfig> AskSilver(const StreamConfig& config, SessionSource& sessions) {
+  TRY_ASSIGN(const CheckpointState state, ReadCheckpoint(config.checkpoint));
+  TRY_ASSIGN(const std::optional<cdc::SourceMemory> memory,
+             CheckpointNotes(state.directory).ReadMemory());
+  TRY_ASSIGN(const std::unique_ptr<sqlserver::Session> session, sessions.Open());
+  TRY_ASSIGN(const Source source, AskSource(*session, config, memory));
+  return DescribeSilver(config, source, memory);
 }
 
 }  // namespace mssql_cdc::runtime

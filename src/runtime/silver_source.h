@@ -2,9 +2,13 @@
 
 #pragma once
 
+#include <optional>
+
 #include "base/error.h"
+#include "cdc/source_memory.h"
 #include "runtime/session_pool.h"
 #include "runtime/silver_config.h"
+#include "runtime/source.h"
 #include "runtime/stream_config.h"
 
 namespace mssql_cdc::runtime {
@@ -12,6 +16,10 @@ namespace mssql_cdc::runtime {
 // From the options alone: `keys`, and the one configured instance. Requires
 // config.silver.
 SilverConfig DescribeSilver(const StreamConfig& config);
+
+// The same with what the server told, and the stream remembers.
+SilverConfig DescribeSilver(const StreamConfig& config, const Source& source,
+                            const std::optional<cdc::SourceMemory>& memory);
 
 // The same with what the server tells: all instances of the table and, where no keys
 // are given, those of its unique index. Errors: CaptureInstanceNotFound,

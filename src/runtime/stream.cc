@@ -13,7 +13,7 @@
 #include "runtime/prepare_tables.h"
 #include "runtime/recovery.h"
 #include "runtime/run_context.h"
-#include "runtime/snapshot_tables.h"
+#include "runtime/run_guards.h"
 
 namespace mssql_cdc::runtime {
 namespace {
@@ -75,7 +75,6 @@ class StreamImpl final : public Stream {
   Status KnowSource();
   Status Recover();
   Status SnapshotIfSwitched(const BatchTask& task);
-  Status CheckNothingIsLost();
   Status DecideStart();
   Status Connect();
   void Rest();
@@ -206,7 +205,7 @@ Status StreamImpl::Prepare() {
   TRY(Connect());
   TRY_ASSIGN(const std::optional<lake::TableState> target,
              context_.lake.State(config_.target_location));
-  if (!target) TRY(CheckNothingIsLost());
+  if (!target) TRY(CheckTargetWasEmpty(context_, checkpoint_.state()));
   TRY(PrepareTables(context_, target));
   TRY(CheckSnapshotMode(context_));
   TRY(Recover());
@@ -219,20 +218,6 @@ Status StreamImpl::Prepare() {
   }
   prepared_ = true;
   return Unit{};
-}
-
-// A target that went away would be made anew and go on without its past, unseen. One
-// that is not there yet is no loss: the existing package makes it with its first rows.
-Status StreamImpl::CheckNothingIsLost() {
-  const CheckpointState& state = checkpoint_.state();
-  if (!state.position()) return Unit{};
-  TRY_ASSIGN(const bool had_rows,
-             RowsAreRecorded(context_, state.committed_batch_id.has_value()));
-  if (!had_rows) return Unit{};
-  return Error(ErrorId::kTargetLost)
-      .With("target", config_.target)
-      .With("location", config_.target_location)
-      .With("position", state.position()->lsn.Text());
 }
 
 Status StreamImpl::DecideStart() {

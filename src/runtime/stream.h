@@ -110,7 +110,10 @@ struct CheckReport {
   std::optional<std::string> max_lsn;
   std::optional<std::string> position;         // Of the checkpoint; absent: a new one.
   std::optional<std::int64_t> target_version;  // Absent: the table would be created.
-  std::string intention;  // One sentence: what `run` would do first.
+  std::string intention;                 // One sentence: what `run` would do first.
+  std::vector<std::string> silver_keys;  // Where there is a silver.
+  // What silver or the verdicts would stop at, while the stream goes on.
+  std::optional<Error> silver_problem;
 };
 
 // What a stream works with; all borrowed, all outlive it.
@@ -151,6 +154,8 @@ class Stream {
 };
 
 // Connects and says what a run would do. Takes no checkpoint and writes nothing.
+// Errors: what a run would stop at before its first batch is read, but for
+// CheckpointInUse.
 Result<CheckReport> CheckStream(const StreamConfig& config, const StreamParts& parts);
 
 }  // namespace mssql_cdc::runtime
