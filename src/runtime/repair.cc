@@ -132,6 +132,7 @@ class Repairing {
         stamp_.instance = source_->source().instance.name;
         return Unit{};
       }
+      TRY(source_->CheckCanGoOn());
       const std::int64_t waited_ms =
           (parts_.clock.MonotonicNs() - begin_ns) / 1'000'000;
       if (waited_ms >= kWaitMsMax) return NotYet();

@@ -15,6 +15,7 @@
 #include "runtime/ask.h"
 #include "runtime/checkpoint.h"
 #include "runtime/checkpoint_notes.h"
+#include "runtime/run_guards.h"
 #include "runtime/source_history.h"
 #include "runtime/table_keys.h"
 #include "sqlserver/capture_statements.h"
@@ -59,10 +60,9 @@ Result<std::unique_ptr<SourceRows>> SourceRows::Open(const StreamConfig& config,
   std::unique_ptr<SourceRows> rows(new SourceRows(config, sessions, clock));
   TRY_ASSIGN(const CheckpointState state, ReadCheckpoint(config.checkpoint));
   rows->position_ = state.position();
-  TRY_ASSIGN(const std::optional<cdc::SourceMemory> memory,
-             CheckpointNotes(state.directory).ReadMemory());
+  TRY_ASSIGN(rows->memory_, CheckpointNotes(state.directory).ReadMemory());
   TRY_ASSIGN(rows->session_, sessions.Open());
-  TRY_ASSIGN(rows->source_, AskSource(*rows->session_, config, memory));
+  TRY_ASSIGN(rows->source_, AskSource(*rows->session_, config, rows->memory_));
   return rows;
 }
 
@@ -92,6 +92,11 @@ Status SourceRows::CheckNotGoneBack(const cdc::Lsn& applied) {
   TRY(CheckHistory(cdc::PlanBatch(facts), source_.instance.name));
   return CheckWasReached(applied, facts.server_max, facts.newest_start,
                          source_.instance.name);
+}
+
+Status SourceRows::CheckCanGoOn() const {
+  if (!position_) return Unit{};
+  return CheckNothingIsGone(config_, source_, memory_, *position_);
 }
 
 Result<cdc::CaptureTimes> SourceRows::AskCaptureTimes() {

@@ -46,6 +46,9 @@ class SourceRows {
   // Errors: PositionAheadOfServer, SourceForked.
   Status CheckNotGoneBack(const cdc::Lsn& applied);
 
+  // Whether a run of the stream can go on from where it stands. Errors: DataLoss.
+  Status CheckCanGoOn() const;
+
   // Waits until capture has read all that is committed by now. False: it has not, or
   // does not show it, within `wait_ms_max`.
   Result<bool> AwaitCapture(std::int64_t wait_ms_max);
@@ -92,6 +95,7 @@ class SourceRows {
   std::unique_ptr<sqlserver::Session> session_;
   Source source_;
   std::optional<cdc::Offset> position_;          // The checkpoint's.
+  std::optional<cdc::SourceMemory> memory_;      // Of the stream.
   bool shows_scans_ = true;                      // To this login.
   std::vector<sqlserver::KeyColumn> ranged_by_;  // Of PlanRanges.
   std::atomic<bool> stop_{false};

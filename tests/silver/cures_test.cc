@@ -132,5 +132,30 @@ TEST_F(CuresTest, MC3006AndMC3008Anew) {
   }
 }
 
+// A database restored without its CDC, enabled anew: the run cannot go on, so a repair
+// that waits for it says why.
+TEST_F(CuresTest, ARepairThatTheStreamCanNeverReachSaysWhy) {
+  Streamed();
+  Commit("INSERT dbo.t VALUES (3, N'c')");
+  RunWell();
+  ApplyWell();
+  Sql("EXEC sys.sp_cdc_disable_db");
+  Sql("EXEC sys.sp_cdc_enable_db");
+  Enable("t", "dbo_t");
+  Commit("INSERT dbo.t VALUES (4, N'd')");
+  Plant({"2"}, {});
+  const runtime::ReconcileOutcome found = Compare();
+  EXPECT_FALSE(found.is_equal());
+  for (int call = 0; call < 2; ++call) {
+    const Status status = Repair(found, *lake_);
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().id(), ErrorId::kDataLoss) << status.error().Text();
+    EXPECT_NE(status.error().Text().find("created again"), std::string::npos);
+  }
+  RunInto(ErrorId::kDataLoss);
+  config_.on_data_loss = runtime::OnDataLoss::kResnapshot;
+  ExpectCured();
+}
+
 }  // namespace
 }  // namespace mssql_cdc
