@@ -108,11 +108,16 @@ struct Rows {
 };
 
 nb::dict Reconcile(SilverCall& self, std::int64_t bucket_rows, double sample,
-                   const std::string& report_location,
+                   const std::string& report_location, double capture_wait_seconds,
                    const std::optional<std::uint64_t>& seed) {
   if (seed) self.SetSeed(*seed);
+  runtime::ReconcileOptions options;
+  options.bucket_rows = bucket_rows;
+  options.sample = sample;
+  options.report_location = report_location;
+  options.capture_wait_ms_max = static_cast<std::int64_t>(capture_wait_seconds * 1000);
   const runtime::ReconcileOutcome outcome =
-      Free([&] { return self.Reconcile({bucket_rows, sample, report_location}); });
+      Free([&] { return self.Reconcile(options); });
   nb::dict told;
   told["run_id"] = outcome.run_id;
   told["silver_version"] = outcome.silver_version;
@@ -124,6 +129,9 @@ nb::dict Reconcile(SilverCall& self, std::int64_t bucket_rows, double sample,
   told["mismatch"] = outcome.mismatch;
   told["hashed"] = outcome.hashed;
   told["failures"] = outcome.failures;
+  told["may_pass"] = outcome.may_pass();
+  told["scans_are_shown"] = outcome.scans_are_shown;
+  told["open_snapshot_lsn"] = outcome.open_snapshot_lsn;
   told["report"] = Rows{outcome.report};
   return told;
 }
@@ -158,7 +166,8 @@ void DefineCalls(nb::module_& module) {
                   nb::arg("tokens").none(), nb::arg("places"), nb::arg("keys"))
       .def("apply", &Apply)
       .def("reconcile", &Reconcile, nb::arg("bucket_rows"), nb::arg("sample"),
-           nb::arg("report_location"), nb::arg("seed").none());
+           nb::arg("report_location"), nb::arg("capture_wait_seconds"),
+           nb::arg("seed").none());
   nb::class_<ControlCall>(module, "Control")
       .def(nb::init<std::string>())
       .def("ensure",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mssql_cdc import _core, tables
 from mssql_cdc._sessions import texts, tokens, warn, without
@@ -60,10 +60,17 @@ def reconcile(
     sample: float = 0.01,
     report_table: str | None = None,
     seed: int | None = None,
+    capture_wait: float = 15,
 ) -> ReconcileResult:
-    """Compares `silver` with the source: counts first, then rows of what differs and of a sample."""
+    """Compares `silver` with the source: counts first, then rows of what differs and of a sample.
+
+    Where something differs, up to `capture_wait` seconds are waited until capture has read what was
+    committed by then; 0: it is not asked.
+    """
     if bucket_rows < 1:
         raise ValueError(f"bucket_rows is at least 1, not {bucket_rows}")
+    if not 0 <= capture_wait <= 86_400:
+        raise ValueError(f"capture_wait is between 0 and 86400 seconds, not {capture_wait}")
     if not 0 <= sample <= 1:
         raise ValueError(f"sample is between 0 and 1, not {sample}")
     places = _places(spark, bronze, control_table, facts_table)
@@ -74,11 +81,28 @@ def reconcile(
             tables.create(spark, report_table, _core.report_definition())
         report_location = tables.location(spark, report_table)
     told = _open(options, places, keys).reconcile(
-        bucket_rows, sample, report_location, None if seed is None else seed % _SEEDS)
+        bucket_rows, sample, report_location, float(capture_wait),
+        None if seed is None else seed % _SEEDS)
+    warn(_reasons_to_compare_again(told))
     import pyarrow as pa
 
     rows = pa.RecordBatchReader.from_stream(told["report"]).read_all()
     return {**told, "report": spark.createDataFrame(rows)}
+
+
+def _reasons_to_compare_again(told: dict[str, Any]) -> list[str]:
+    may_pass, scans_are_shown = told.pop("may_pass"), told.pop("scans_are_shown")
+    snapshot = told.pop("open_snapshot_lsn")
+    if not may_pass:
+        return []
+    if snapshot is not None:
+        return [f"snapshot {snapshot} is open, so what differs may be rows of chunks that silver does "
+                "not have yet: compare again when it is done and applied"]
+    text = ("capture has not read all that was committed by then, so what differs may be changes on "
+            "their way: compare again")
+    return [text if scans_are_shown else
+            f"{text}, with VIEW DATABASE STATE, which this login lacks, or with capture_wait=330: "
+            "where nothing happens, capture shows every five minutes where it is"]
 
 
 def ensure_control(spark: SparkSession, control_table: str) -> None:

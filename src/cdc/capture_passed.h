@@ -11,28 +11,36 @@
 
 namespace mssql_cdc::cdc {
 
-// As the server tells it; times are texts of its clock that sort.
+// As the server tells it. Times of its mapping and of its scans are in its own zone,
+// whose hours can come twice: no such time is compared with another moment's.
 struct CaptureTimes {
-  std::string now;
-  std::optional<std::string> newest_commit;  // Of the mapping's newest entry.
-  std::optional<Lsn> newest_lsn;
-  std::optional<std::string> scan_end;  // Absent too where the login may not see it.
+  std::int64_t now_us = 0;        // UTC. Asked for before the rest.
+  std::optional<Lsn> newest_lsn;  // Of the mapping's newest entry, by LSN.
+  // How long ago that was committed, in whole seconds of the server's clock; less than
+  // nothing where the clock has gone back since.
+  std::optional<std::int64_t> newest_age_seconds = {};
+  // When the newest scan ended, as a text that tells it from another; absent too where
+  // the login may not see it.
+  std::optional<std::string> scan_end = {};
   std::optional<std::int64_t> error_count = {};  // Of all scans.
 };
 
-// Begins with the moment, then is told what the server says from time to time.
+// Begins with what the server says at the moment, then is told what it says from time
+// to time.
 class CapturePassed {
  public:
-  explicit CapturePassed(std::string moment) : moment_(std::move(moment)) {}
+  explicit CapturePassed(CaptureTimes moment)
+      : moment_(std::move(moment)), scan_end_(moment_.scan_end) {}
 
-  // Yes: the newest captured commit is later than the moment; or a whole scan of the
-  // log began after it and found nothing, on a server where nothing happens. Such a
-  // scan is the second of two that ended after the moment.
+  // Yes: a commit that was captured since is younger than the moment; or a whole scan
+  // of the log began after it and found nothing, on a server where nothing happens.
+  // Such a scan is the second of two that ended after the moment.
   bool Hear(const CaptureTimes& times);
 
  private:
-  std::string moment_;
-  std::optional<CaptureTimes> first_;  // When the first of the two was seen.
+  CaptureTimes moment_;
+  std::optional<std::string> scan_end_;  // Of the newest scan that was heard of.
+  std::optional<CaptureTimes> first_;    // When the first of the two was seen.
 };
 
 }  // namespace mssql_cdc::cdc

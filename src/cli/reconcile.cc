@@ -70,9 +70,22 @@ Listed List(const runtime::ReconcileOutcome& found,
 }
 
 std::string Again(const runtime::ReconcileOutcome& found) {
-  if (found.is_equal() || found.capture_has_passed) return "";
-  return "; capture has not read all that was committed by then, so these may be "
-         "changes on their way: compare again";
+  if (!found.may_pass()) return "";
+  if (found.open_snapshot_lsn) {
+    return fmt::format(
+        "; snapshot {} is open, so these may be rows of chunks that silver does not "
+        "have yet: compare again when backfill says done and they are applied",
+        *found.open_snapshot_lsn);
+  }
+  std::string text =
+      "; capture has not read all that was committed by then, so these may be changes "
+      "on their way: compare again";
+  if (!found.scans_are_shown) {
+    text +=
+        ", with VIEW DATABASE STATE, which this login lacks, or with --capture-wait "
+        "330: where nothing happens, capture shows every five minutes where it is";
+  }
+  return text;
 }
 
 void Show(const std::string& app_id, const std::string& silver,
@@ -106,7 +119,8 @@ void Show(const std::string& app_id, const std::string& silver,
        Number("in_flight", found.in_flight),
        Number("mismatch", found.mismatch),
        Number("hashed", found.hashed),
-       {"compare_again", Again(found).empty() ? "false" : "true", false},
+       {"compare_again", found.may_pass() ? "true" : "false", false},
+       {"open_snapshot_lsn", found.open_snapshot_lsn.value_or("")},
        Number("findings", static_cast<std::int64_t>(found.findings.size())),
        {"shown", listed.json, false},
        Number("elapsed_ms", found.elapsed_ms)});
@@ -114,7 +128,7 @@ void Show(const std::string& app_id, const std::string& silver,
 
 int CodeOf(const runtime::ReconcileOutcome& found) {
   if (found.is_equal()) return 0;
-  return found.capture_has_passed ? kExitDiffers : kExitCompareAgain;
+  return found.may_pass() ? kExitCompareAgain : kExitDiffers;
 }
 
 // One stream; the exit code is that of its last comparison.

@@ -67,7 +67,7 @@ struct ReconcileArguments {
 
 // Compares silver with the source, stream by stream. Ends with 0 if nothing differs (or
 // was put right), with 65 if something does, and with 75 if that may be changes which
-// capture has not read yet.
+// capture has not read yet, or rows of a snapshot that is open.
 int ReconcilePipeline(const ReconcileArguments& arguments);
 
 }  // namespace mssql_cdc::cli

@@ -90,6 +90,7 @@ class Run {
     TRY_ASSIGN(const pipeline::SilverPosition position, row.Position());
     applied_ = position.applied.value_or(cdc::Lsn{});
     outcome_.silver_lsn = row.applied_lsn;
+    outcome_.open_snapshot_lsn = row.open_snapshot_lsn;
     TRY(rows_->CheckNotGoneBack(applied_));
     TRY_ASSIGN(pinned_,
                PinnedSilver::Open(parts_.lake, silver_, keys_, rows_->Compared()));
@@ -269,6 +270,7 @@ class Run {
         config_.backend != cdc::Backend::kFake) {
       TRY_ASSIGN(outcome_.capture_has_passed,
                  rows_->AwaitCapture(options_.capture_wait_ms_max));
+      outcome_.scans_are_shown = rows_->shows_scans();
       TRY(TakeMoved(compared, moved));
     }
     for (const RowComparison& one : compared) {
@@ -293,6 +295,8 @@ class Run {
           const bool ends = fact.event == "bootstrap" || fact.event == "resnapshot";
           return ends && fact.max_lsn == opened;
         });
+    const bool is_newer = opened > pipeline::NewestCompletion(*facts);
+    if (!is_complete && is_newer) outcome_.open_snapshot_lsn = opened->Text();
     std::map<std::int64_t, std::int64_t> rows;
     std::map<std::int64_t, cdc::Lsn> stamps;
     lake::ReadSpec spec;

@@ -62,12 +62,22 @@ struct ReconcileOutcome {
   // False: it was waited for and did not pass the moment at which the source was read.
   // What is wrong may then be a commit that it has not read yet.
   bool capture_has_passed = true;
+  // False: the login is not shown the capture job's scans. Capture then shows where it
+  // is by its next entry, on a server where nothing happens every five minutes.
+  bool scans_are_shown = true;
+  // A snapshot in chunks that silver does not have all of: what it lacks, or has of
+  // before, may be of chunks to come.
+  std::optional<std::string> open_snapshot_lsn;
   std::int64_t elapsed_ms = 0;
   columns::RecordBatch report;  // The rows of a report table.
 
   // What is in flight is no difference.
   bool is_equal() const {
     return mismatch == 0 && failures.size() == failures.count("IN_FLIGHT");
+  }
+  // Whether what differs may go away by itself: it is to be compared again.
+  bool may_pass() const {
+    return !is_equal() && (!capture_has_passed || open_snapshot_lsn);
   }
 };
 
@@ -84,7 +94,8 @@ Result<ReconcileOutcome> Reconcile(const StreamConfig& config,
 // with an LSN that the stream has read up to and silver has not applied, and from there
 // into silver. Waits some seconds for such an LSN, and takes another one when silver is
 // kept up to date meanwhile and passes it. Returns the number of rows written. Errors:
-// RepairNotYet when that does not help; as Apply.
+// RepairNotYet when that does not help, and while a snapshot in chunks is open;
+// DataLoss where the stream cannot go on; as Apply.
 Result<std::int64_t> Repair(const StreamConfig& config, const SilverConfig& silver,
                             const ReconcileOutcome& found, const ReconcileParts& parts);
 

@@ -84,6 +84,13 @@ class Repairing {
   Result<std::int64_t> Do() {
     KeySet wanted = WantedOf(found_);
     if (wanted.empty()) return std::int64_t{0};
+    if (found_.open_snapshot_lsn) {
+      return Error(ErrorId::kRepairNotYet)
+          .With("snapshot", *found_.open_snapshot_lsn)
+          .With("reason",
+                "the snapshot is open: silver gets the rows that it lacks from its "
+                "chunks, by mssql-cdc backfill and apply");
+    }
     TRY_ASSIGN(source_, SourceRows::Open(config_, parts_.sessions, parts_.clock));
     keys_ =
         silver_.keys.empty() ? source_->source().instance.key_columns : silver_.keys;

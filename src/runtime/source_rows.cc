@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/case_fold.h"
+#include "base/text.h"
 #include "cdc/capture_instance.h"
 #include "cdc/cells.h"
 #include "cdc/column_union.h"
@@ -101,13 +102,15 @@ Status SourceRows::CheckCanGoOn() const {
 
 Result<cdc::CaptureTimes> SourceRows::AskCaptureTimes() {
   TRY_ASSIGN(const std::vector<ResultSet> sets,
-             Ask(*session_, sqlserver::AskCaptureTimes(), 1));
+             Ask(*session_, sqlserver::AskCaptureTimes(), 2));
   cdc::CaptureTimes times;
   if (const std::optional<cdc::RowView> row = sets[0].FirstRow()) {
     TRY_ASSIGN(const std::optional<std::string> now, row->Text("now_text"));
-    times.now = now.value_or("");
-    TRY_ASSIGN(times.newest_commit, row->Text("newest_text"));
-    TRY_ASSIGN(times.newest_lsn, row->LsnOf("newest_lsn"));
+    times.now_us = ParseIsoUs(now.value_or("")).value_or(0);
+  }
+  if (const std::optional<cdc::RowView> row = sets[1].FirstRow()) {
+    TRY_ASSIGN(times.newest_lsn, row->LsnOf("lsn"));
+    TRY_ASSIGN(times.newest_age_seconds, row->Integer("age_seconds"));
   }
   if (!shows_scans_) return times;
   // A login that reads changes need not have a right to this.
@@ -127,8 +130,8 @@ Result<cdc::CaptureTimes> SourceRows::AskCaptureTimes() {
 
 Result<bool> SourceRows::AwaitCapture(std::int64_t wait_ms_max) {
   const std::int64_t begin_ns = clock_.MonotonicNs();
-  TRY_ASSIGN(const cdc::CaptureTimes first, AskCaptureTimes());
-  cdc::CapturePassed passed(first.now);
+  TRY_ASSIGN(cdc::CaptureTimes moment, AskCaptureTimes());
+  cdc::CapturePassed passed(std::move(moment));
   while (true) {
     const std::int64_t waited_ms = (clock_.MonotonicNs() - begin_ns) / 1'000'000;
     if (waited_ms >= wait_ms_max) return false;

@@ -52,6 +52,8 @@ class SourceRows {
   // Waits until capture has read all that is committed by now. False: it has not, or
   // does not show it, within `wait_ms_max`.
   Result<bool> AwaitCapture(std::int64_t wait_ms_max);
+  // Whether the login was shown the scans of the log, when that was waited for.
+  bool shows_scans() const { return shows_scans_; }
 
   Result<std::optional<cdc::Offset>> Newest();
   // `key` has `kind`. nullopt without any key.

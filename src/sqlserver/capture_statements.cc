@@ -4,9 +4,9 @@ namespace mssql_cdc::sqlserver {
 
 Request AskCaptureTimes() {
   return {
-      "SELECT CONVERT(varchar(30), SYSDATETIME(), 126) AS now_text, "
-      "CONVERT(varchar(30), MAX(tran_end_time), 126) AS newest_text, "
-      "MAX(start_lsn) AS newest_lsn FROM cdc.lsn_time_mapping",
+      "SELECT CONVERT(varchar(30), SYSUTCDATETIME(), 126) AS now_text; "
+      "SELECT TOP (1) start_lsn AS lsn, DATEDIFF(second, tran_end_time, GETDATE()) AS "
+      "age_seconds FROM cdc.lsn_time_mapping ORDER BY start_lsn DESC",
       {}};
 }
 

@@ -258,6 +258,29 @@ def not_captured(place: Place) -> None:
     overwrite(place, [*held.values(), missing])
 
 
+def in_the_hour_that_comes_twice(tally: Tally, program: pathlib.Path, folder: pathlib.Path) -> None:
+    """The server's clock goes back from 03:00 to 02:00: a commit at 02:50 is older than a moment at 02:10."""
+    folder.mkdir()
+    simulator = Simulator(program, folder, "--time-zone", "W. Europe Standard Time", "--clock",
+                          "2026-10-25T00:30:00")
+    try:
+        simulator.create("shop", TABLE.format(name="orders"))
+        fill(simulator, "orders", 1, 20)
+        simulator.enable("orders")
+        place = Place(tally, program, folder, simulator, "orders", COLUMNS)
+        simulator.run("EXEC sim.advance_clock 1200000")
+        simulator.run("UPDATE dbo.orders SET amount = 1 WHERE id = 1")
+        simulator.capture()
+        place.must("before the clock goes back")
+        simulator.run("EXEC sim.advance_clock 1200000")
+        simulator.run("UPDATE dbo.orders SET amount = 2 WHERE id = 1")
+        code, events = place.run("reconcile", "--sample", "1", "--capture-wait", "1")
+        told = [event["compare_again"] for event in events if event.get("event") == "reconciled"]
+        tally.equal(f"after the clock went back: compare again ({events[-1:]})", (code, told), (RETRY, [True]))
+    finally:
+        simulator.stop()
+
+
 def write_beside(place: Place, process: subprocess.Popen, seconds: float) -> str:
     """Writes and captures until `process` ends, or for so long; returns what it printed."""
     end, wrote = time.monotonic() + seconds, 0
@@ -485,6 +508,7 @@ def main() -> int:
             of_other_keys(tally, args.program, folder, simulator)
         finally:
             simulator.stop()
+        in_the_hour_that_comes_twice(tally, args.program, folder / "twice")
     return tally.close()
 
 

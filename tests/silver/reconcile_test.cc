@@ -128,9 +128,45 @@ class WaitHook final : public Clock {
   ManualClock clock_{0};
 };
 
-TEST_F(ReconcileTest, ACommitThatCaptureHasNotReadIsNotTakenForADifference) {
-  WaitHook clock;
-  const auto compare = [&] {
+// Of a login that is not shown the capture job's scans.
+class BlindSession final : public sqlserver::Session {
+ public:
+  explicit BlindSession(std::unique_ptr<sqlserver::Session> inner)
+      : inner_(std::move(inner)) {}
+  Result<std::unique_ptr<sqlserver::Reply>> Execute(
+      const sqlserver::Request& request,
+      const sqlserver::BatchLimits& limits) override {
+    if (request.sql.find("dm_cdc_log_scan_sessions") != std::string::npos) {
+      return Error(ErrorId::kPermissionDenied).With("number", "297");
+    }
+    return inner_->Execute(request, limits);
+  }
+  void Cancel() override { inner_->Cancel(); }
+  bool clean() const override { return inner_->clean(); }
+  const sqlserver::ServerFacts& facts() const override { return inner_->facts(); }
+  std::int64_t request_count() const override { return inner_->request_count(); }
+  void Close() override { inner_->Close(); }
+
+ private:
+  std::unique_ptr<sqlserver::Session> inner_;
+};
+class BlindSessions final : public runtime::SessionSource {
+ public:
+  explicit BlindSessions(runtime::SessionSource& inner) : inner_(inner) {}
+  Result<std::unique_ptr<sqlserver::Session>> Open() override {
+    TRY_ASSIGN(std::unique_ptr<sqlserver::Session> session, inner_.Open());
+    return std::unique_ptr<sqlserver::Session>(
+        std::make_unique<BlindSession>(std::move(session)));
+  }
+
+ private:
+  runtime::SessionSource& inner_;
+};
+
+class CaptureWaitTest : public ReconcileTest {
+ protected:
+  runtime::ReconcileOutcome CompareWaiting(bool is_blind = false,
+                                           std::int64_t wait_ms = 5'000) {
     runtime::ReconcileOutcome found;
     const Status status = With(
         *lake_,
@@ -138,15 +174,45 @@ TEST_F(ReconcileTest, ACommitThatCaptureHasNotReadIsNotTakenForADifference) {
             const runtime::ReconcileParts& parts) -> Status {
           runtime::ReconcileOptions options;
           options.sample = 1;
-          options.capture_wait_ms_max = 5'000;
-          TRY_ASSIGN(found,
-                     runtime::Reconcile(config_, silver, options,
-                                        {parts.lake, parts.sessions, clock, dice_}));
+          options.capture_wait_ms_max = wait_ms;
+          BlindSessions blind(parts.sessions);
+          runtime::SessionSource& sessions = is_blind ? blind : parts.sessions;
+          TRY_ASSIGN(found, runtime::Reconcile(config_, silver, options,
+                                               {parts.lake, sessions, clock_, dice_}));
           return Unit{};
         });
     EXPECT_TRUE(status.ok()) << status.error().Text();
     return found;
+  }
+
+  WaitHook clock_;
+};
+
+// Nothing happens there, so only the entry of every five minutes tells.
+TEST_F(CaptureWaitTest, WithoutASightOfScansAnIdleSourceTellsByItsNextEntry) {
+  Plant({"2"}, {});
+  clock_.at_wait = [&] {
+    source_->engine().AdvanceClock(500);
+    source_->CaptureAll();
   };
+  runtime::ReconcileOutcome found = CompareWaiting();
+  EXPECT_TRUE(found.capture_has_passed);
+  EXPECT_TRUE(found.scans_are_shown);
+  EXPECT_FALSE(found.may_pass());
+
+  found = CompareWaiting(true);
+  EXPECT_FALSE(found.capture_has_passed);
+  EXPECT_FALSE(found.scans_are_shown);
+  EXPECT_TRUE(found.may_pass());
+
+  found = CompareWaiting(true, 330'000);
+  EXPECT_TRUE(found.capture_has_passed);
+  EXPECT_FALSE(found.may_pass());
+}
+
+TEST_F(CaptureWaitTest, ACommitThatCaptureHasNotReadIsNotTakenForADifference) {
+  WaitHook& clock = clock_;
+  const auto compare = [&] { return CompareWaiting(); };
   Sql("UPDATE dbo.t SET note = N'C' WHERE id = 3");
   Sql("INSERT dbo.t VALUES (6, N'f')");
   Plant({"2"}, {});

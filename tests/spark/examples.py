@@ -368,3 +368,12 @@ result = [
     finalization.is_final(spark, "{db}.control", "{db}.orders", until), fresh["age_seconds"] > 0,
 ]
 """
+
+WAITING = """
+from mssql_cdc import ReconcileResult, reconcile
+
+told = reconcile(
+    spark, options, "{db}.silver_orders", bronze="{db}.orders", control_table="{db}.control",
+    facts_table="{db}.ingestion_facts", sample=1.0, seed=7, capture_wait=seconds)
+result = [told["failures"].get("RECORD_DIFF", 0), set(told) == set(ReconcileResult.__annotations__)]
+"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 
 import deltalake
 import examples
@@ -88,6 +89,21 @@ def silver_examples(tally: Tally, where: Where) -> None:
         simulator.run("DELETE dbo.orders WHERE id IN (7, 8)")
         simulator.run("UPDATE dbo.orders SET id = 900 WHERE id = 9")
         simulator.capture()
+    simulator.run("UPDATE dbo.orders SET amount = amount + 1 WHERE id = 20")
+    told = run_in(where, "silver", examples.WAITING, options=options, seconds=0)
+    tally.equal("what capture has not read differs", told, [1, True])
+    done = threading.Event()
+
+    def go_on() -> None:
+        while not done.wait(0.05):
+            simulator.capture()
+
+    capture = threading.Thread(target=go_on)
+    capture.start()
+    told = run_in(where, "silver", examples.WAITING, options=options, seconds=60)
+    done.set()
+    capture.join()
+    tally.equal("and does not once it has", told, [0, True])
 
 
 def bootstrap_killed(tally: Tally, where: Where) -> None:
