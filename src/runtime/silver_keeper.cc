@@ -71,6 +71,7 @@ void SilverKeeper::OnRetry(const Error& error, std::int64_t attempt,
 void SilverKeeper::Note(const std::string& lsn, const std::string& commit_ts,
                         bool has_rows) {
   const std::lock_guard lock(mutex_);
+  has_begun_ = true;
   bool is_news = has_rows;
   if (!lsn.empty()) {
     const Result<cdc::Lsn> parsed = cdc::Lsn::Parse(lsn);
@@ -85,29 +86,40 @@ void SilverKeeper::Note(const std::string& lsn, const std::string& commit_ts,
   changed_.notify_all();
 }
 
+bool SilverKeeper::IsForNow(const Error& error, bool has_begun) const {
+  const bool takes_snapshots =
+      config_.bootstrap || config_.on_data_loss == OnDataLoss::kResnapshot;
+  return error.id() == ErrorId::kSnapshotUnexplained && takes_snapshots && !has_begun;
+}
+
 void SilverKeeper::Work() {
   std::int64_t attempt = 0;
   while (true) {
     std::optional<cdc::Offset> end;
     bool has_rows = false;
     bool is_last = false;
+    bool has_begun = false;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return is_noted_ || is_ending_; });
-      if (!is_noted_) return;
+      if (!is_noted_) break;
       is_noted_ = false;
       end = end_;
       has_rows = std::exchange(has_rows_, false);
       is_last = is_ending_;
+      has_begun = has_begun_;
     }
     const Status done = Round(end, has_rows);
+    for_now_.reset();
+    if (!done.ok() && IsForNow(done.error(), has_begun)) {
+      for_now_ = done.error();
+      const std::lock_guard lock(mutex_);
+      has_rows_ = true;
+      continue;
+    }
     if (!done.ok()) {
       const bool may_help = done.error().remedy() == Remedy::kRetry;
-      if (!may_help || attempt >= config_.retry_count_max) {
-        failure_ = done.error();
-        parts_.told.OnSilverFailed(done.error());
-        return;
-      }
+      if (!may_help || attempt >= config_.retry_count_max) return Fail(done.error());
       ++attempt;
       parts_.inner.OnRetry(done.error(), attempt, config_.retry_wait_first_ms);
       const std::lock_guard lock(mutex_);
@@ -122,6 +134,12 @@ void SilverKeeper::Work() {
     changed_.wait_for(lock, std::chrono::milliseconds(wait_ms),
                       [this] { return is_ending_; });
   }
+  if (for_now_) Fail(*for_now_);
+}
+
+void SilverKeeper::Fail(const Error& error) {
+  failure_ = error;
+  parts_.told.OnSilverFailed(error);
 }
 
 Status SilverKeeper::Round(const std::optional<cdc::Offset>& end, bool has_rows) {

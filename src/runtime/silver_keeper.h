@@ -68,8 +68,11 @@ class SilverKeeper final : public StreamObserver {
   // Everything up to `lsn` is in bronze; `has_rows`: there may be something to apply.
   void Note(const std::string& lsn, const std::string& commit_ts, bool has_rows);
   void Work();
+  void Fail(const Error& error);
   Status Round(const std::optional<cdc::Offset>& end, bool has_rows);
   Status ApplyOnce();
+  // What a snapshot explains that the stream may be about to take.
+  bool IsForNow(const Error& error, bool has_begun) const;
   void Tell(const std::string& text);
 
   const StreamConfig& config_;
@@ -83,12 +86,14 @@ class SilverKeeper final : public StreamObserver {
   bool is_noted_ = false;
   bool has_rows_ = false;
   bool is_ending_ = false;
+  bool has_begun_ = false;  // The stream, to read changes: its snapshot is taken.
 
   // Of the thread.
   std::optional<SilverConfig> silver_;
   std::optional<std::int64_t> advanced_us_;  // The newest verdict written or seen.
   std::string warned_;
   std::optional<Error> failure_;
+  std::optional<Error> for_now_;  // A failure, unless the stream makes it good.
 };
 
 }  // namespace mssql_cdc::runtime
