@@ -132,13 +132,21 @@ Status OptimizeTable(const std::string& name, const std::string& location,
   return Unit{};
 }
 
+struct ShownTable {
+  std::string name;
+  std::string location;
+};
+
 // One table's line; false if it is not complete by `until_us`.
 Result<bool> ShowTable(runtime::ControlTable& control, const std::string& app_id,
-                       const std::string& table,
+                       const ShownTable& shown,
                        const std::optional<std::int64_t>& until_us, Tools& tools) {
+  const std::string& table = shown.name;
   TRY_ASSIGN(const pipeline::ControlRow row, control.Read(table));
   TRY_ASSIGN(const runtime::Freshness fresh, control.AskFreshness(table));
-  const bool is_final = until_us && runtime::IsFinal(row, *until_us);
+  TRY_ASSIGN(const std::optional<lake::TableState> there,
+             tools.lake.State(shown.location));
+  const bool is_final = until_us && there && runtime::IsFinal(row, *until_us);
   std::string text =
       fmt::format("{}: {}", table, VerdictText(fresh.finalized_until_us));
   if (fresh.age_seconds) {
@@ -150,6 +158,7 @@ Result<bool> ShowTable(runtime::ControlTable& control, const std::string& app_id
   if (fresh.open_snapshot_lsn) {
     text += fmt::format(", held by snapshot {}", *fresh.open_snapshot_lsn);
   }
+  if (!there) text += ", but the table is not there";
   if (until_us) text += is_final ? ", final" : ", not final";
   const auto number = [](const std::optional<double>& value) {
     return value ? fmt::format("{:.3f}", *value) : std::string("null");
@@ -255,14 +264,18 @@ int ShowFinalized(const FinalizedArguments& arguments) {
         if (!config.control_table) return Status(NoTable("control_table"));
         runtime::ControlTable control(tools.lake, tools.clock, tools.dice,
                                       config.control_location);
-        if (arguments.advance) {
+        TRY_ASSIGN(const std::optional<lake::TableState> target,
+                   tools.lake.State(config.target_location));
+        if (arguments.advance && target) {
           TRY_ASSIGN(const runtime::CheckpointState state,
                      runtime::ReadCheckpoint(config.checkpoint));
           TRY(control.Advance(config.target, state.position(), config.granularity));
         }
-        std::vector<std::string> tables = {config.target};
-        if (config.silver) tables.push_back(*config.silver);
-        for (const std::string& table : tables) {
+        std::vector<ShownTable> tables = {{config.target, config.target_location}};
+        if (config.silver) {
+          tables.push_back({*config.silver, config.silver_location});
+        }
+        for (const ShownTable& table : tables) {
           TRY_ASSIGN(const bool is_final,
                      ShowTable(control, config.app_id, table, until_us, tools));
           all_final = all_final && is_final;

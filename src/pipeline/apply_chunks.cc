@@ -107,6 +107,10 @@ Bound ParseBound(const std::optional<std::string>& text, Kind kind, Side side) {
   }
 }
 
+bool IsCompletion(const SnapshotFact& fact) {
+  return fact.event == "bootstrap" || fact.event == "resnapshot";
+}
+
 }  // namespace
 
 bool IsChunkedOpen(const SnapshotFact& fact) {
@@ -117,10 +121,16 @@ bool IsChunkedOpen(const SnapshotFact& fact) {
 std::optional<cdc::Lsn> NewestCompletion(const std::vector<SnapshotFact>& facts) {
   std::optional<cdc::Lsn> newest;
   for (const SnapshotFact& fact : facts) {
-    if (fact.event != "bootstrap" && fact.event != "resnapshot") continue;
-    newest = std::max(newest, fact.max_lsn);
+    if (IsCompletion(fact)) newest = std::max(newest, fact.max_lsn);
   }
   return newest;
+}
+
+bool CompletionHadRows(const std::vector<SnapshotFact>& facts) {
+  const std::optional<cdc::Lsn> newest = NewestCompletion(facts);
+  return std::any_of(facts.begin(), facts.end(), [&](const SnapshotFact& fact) {
+    return IsCompletion(fact) && fact.max_lsn == newest && fact.rows.value_or(0) > 0;
+  });
 }
 
 std::optional<cdc::Lsn> NewestChunkedOpen(const std::vector<SnapshotFact>& facts) {

@@ -52,6 +52,8 @@ bool IsChunkedOpen(const SnapshotFact& fact);
 
 // The newest whole or complete snapshot.
 std::optional<cdc::Lsn> NewestCompletion(const std::vector<SnapshotFact>& facts);
+// Whether that one had rows; false too where they were not counted.
+bool CompletionHadRows(const std::vector<SnapshotFact>& facts);
 // The newest chunked snapshot that was opened.
 std::optional<cdc::Lsn> NewestChunkedOpen(const std::vector<SnapshotFact>& facts);
 

@@ -53,10 +53,14 @@ Result<ApplyWindow> PlanApply(const ApplyFacts& facts) {
     return Unexplained(facts);
   }
   ApplyWindow window;
-  window.snapshot = Max(Max(facts.completion, at.rebuilt_from), facts.whole);
-  if (facts.open && MaybeLsn(facts.open->lsn) > window.snapshot) {
+  const MaybeLsn completion = facts.completion_is_gone ? MaybeLsn() : facts.completion;
+  window.snapshot = Max(Max(completion, at.rebuilt_from), facts.whole);
+  if (facts.open &&
+      MaybeLsn(facts.open->lsn) > Max(window.snapshot, facts.completion)) {
     window.open = facts.open;
   }
+  window.is_before_snapshot =
+      facts.completion_is_gone && !window.snapshot && !window.open;
   const bool is_new = !at.applied && !at.open_snapshot;
   const bool snapshot_is_new = window.snapshot > at.rebuilt_from;
   window.rebuild = is_new || snapshot_is_new;

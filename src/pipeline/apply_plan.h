@@ -33,6 +33,8 @@ struct ApplyFacts {
   bool has_facts = false;              // A facts table is given and there.
   std::optional<cdc::Lsn> completion;  // Of the newest whole or complete snapshot.
   std::optional<OpenSnapshot> open;    // The newest chunked one, complete or not.
+  // The completion is of a bronze that was there before: this one has none of its rows.
+  bool completion_is_gone = false;
   // Of bronze, above position.rebuilt_from.
   std::optional<cdc::Lsn> whole;  // The newest whole snapshot with rows.
   bool has_chunk_rows = false;    // Also above `completion` and `whole`.
@@ -48,6 +50,8 @@ struct ApplyWindow {
   std::optional<cdc::Lsn> snapshot_rows;  // The whole snapshot whose rows count.
   std::optional<OpenSnapshot> open;       // It is open still; its chunks are:
   std::vector<SnapshotChunk> chunks;      // Those to be applied now.
+  // Bronze was made anew and has no snapshot yet, nor one that is open.
+  bool is_before_snapshot = false;
   // Changes from here on can outrank a row of those chunks, applied or not.
   std::optional<cdc::Lsn> echo_from;
 

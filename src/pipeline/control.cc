@@ -142,6 +142,13 @@ std::optional<ControlRow> Advanced(const ControlRow& row,
   return moved;
 }
 
+std::optional<ControlRow> Forgotten(const ControlRow& row) {
+  ControlRow empty;
+  empty.table_name = row.table_name;
+  if (empty == row) return std::nullopt;
+  return empty;
+}
+
 std::optional<ControlRow> Positioned(const ControlRow& row,
                                      const SilverPosition& position) {
   ControlRow moved = row;

@@ -53,6 +53,10 @@ std::optional<ControlRow> Advanced(const ControlRow& row,
                                    const std::optional<cdc::Offset>& end,
                                    Granularity granularity, std::int64_t now_us);
 
+// `row` of a table that is gone, before it is made anew: what was complete and applied
+// is no more. nullopt if the row says nothing.
+std::optional<ControlRow> Forgotten(const ControlRow& row);
+
 // `row` with that position; nullopt if it has it already.
 std::optional<ControlRow> Positioned(const ControlRow& row,
                                      const SilverPosition& position);

@@ -49,8 +49,9 @@ class Run {
     TRY_ASSIGN(bronze_row_, control_.Read(config_.bronze));
     TRY_ASSIGN(silver_row_, control_.Read(config_.target));
     TRY_ASSIGN(outcome_.position, silver_row_.Position());
-    // A position that a table of before reached says nothing of one made anew.
-    if (!silver && !(outcome_.position == pipeline::SilverPosition{})) {
+    // What a table of before reached says nothing of one made anew.
+    is_gone_ = !silver && pipeline::Forgotten(silver_row_);
+    if (is_gone_) {
       outcome_.position = {};
       outcome_.warnings.push_back("the silver table " + config_.target +
                                   " is gone: it is made anew from bronze");
@@ -84,6 +85,7 @@ class Run {
                             std::move(window)};
     SilverMerge merge(parts_.lake, config_, rows, captured);
     TRY(merge.Look());
+    if (is_gone_) TRY(Forget());
     TRY(EnsureSilver(parts_.lake, config_, captured));
     if (merge.top() || rows.window.must_merge()) {
       TRY_ASSIGN(const lake::ChangeResult result, merge.Merge(silver_version_));
@@ -96,7 +98,22 @@ class Run {
     outcome_.window_row_count = merge.window_row_count();
     outcome_.position =
         pipeline::PositionAfter(rows.window, outcome_.position, merge.top());
-    return Record(rows.window.open.has_value());
+    // Nothing can be said of a bronze that is to be filled.
+    const bool is_empty = rows.window.is_before_snapshot && !outcome_.position.applied;
+    return Record(rows.window.open.has_value() || is_empty);
+  }
+
+  // Before there is an empty table that the row would call complete.
+  Status Forget() {
+    TRY_ASSIGN(silver_row_,
+               control_.Update(config_.target, [this](const pipeline::ControlRow& row) {
+                 // Another one's, who made it meanwhile.
+                 if (!(row == silver_row_))
+                   return std::optional<pipeline::ControlRow>();
+                 return pipeline::Forgotten(row);
+               }));
+    outcome_.finalized_until_us = silver_row_.finalized_until;
+    return Unit{};
   }
 
   // The position and, unless a snapshot is open, the verdict of bronze as it was read
@@ -131,6 +148,7 @@ class Run {
   std::optional<std::int64_t> silver_version_;  // Absent: there was no table.
   pipeline::ControlRow bronze_row_;
   pipeline::ControlRow silver_row_;
+  bool is_gone_ = false;  // The table that it tells of.
   ApplyOutcome outcome_;
 };
 

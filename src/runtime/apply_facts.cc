@@ -84,6 +84,28 @@ Result<bool> HasChunkRows(lake::Lake& lake, const SilverConfig& config,
   }
 }
 
+// Whether bronze has a row of that snapshot, of whatever capture instance.
+Result<bool> HoldsSnapshot(lake::Lake& lake, const SilverConfig& config,
+                           const lake::TableState& bronze, const cdc::Lsn& snapshot) {
+  // Rows of a whole one begin there; those of chunks say so.
+  for (const std::string& column :
+       Present(bronze.schema, {"_start_lsn", "_snapshot"})) {
+    lake::ReadSpec spec;
+    spec.version = bronze.version;
+    spec.columns = {"_operation"};
+    spec.conditions = {{"_operation", Operator::kNumberIs, "", 0},
+                       {column, Operator::kEqual, snapshot.Text()}};
+    TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
+               lake.Read(config.bronze_location, spec));
+    while (true) {
+      TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
+      if (!batch) break;
+      if (batch->row_count > 0) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::optional<std::vector<pipeline::SnapshotFact>>> ReadSnapshotFacts(
@@ -149,6 +171,8 @@ Result<pipeline::ApplyFacts> GatherFacts(lake::Lake& lake, const SilverConfig& c
   if (!rows) return facts;
   facts.has_facts = true;
   facts.completion = pipeline::NewestCompletion(*rows);
+  // Until bronze is looked at.
+  facts.completion_is_gone = pipeline::CompletionHadRows(*rows);
   const std::optional<cdc::Lsn> opened = pipeline::NewestChunkedOpen(*rows);
   if (opened > facts.completion) {
     TRY_ASSIGN(facts.open, ReadSnapshot(lake, config, *opened, *rows));
@@ -179,6 +203,15 @@ Status GatherBronze(lake::Lake& lake, const SilverConfig& config,
       facts.whole =
           std::max(facts.whole, std::optional(mark.snapshot.value_or(mark.lsn)));
     }
+  }
+  // What silver was made of was there.
+  const bool is_new =
+      facts.completion > std::max(facts.position.rebuilt_from, facts.whole);
+  if (!is_new) facts.completion_is_gone = false;
+  if (facts.completion_is_gone) {
+    TRY_ASSIGN(const bool holds,
+               HoldsSnapshot(lake, config, bronze, *facts.completion));
+    facts.completion_is_gone = !holds;
   }
   // Rows of chunks are as many as the table has, and matter only unexplained.
   if (has_chunks && (!facts.has_facts || !facts.open)) {

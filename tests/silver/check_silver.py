@@ -187,6 +187,14 @@ def finalized(place: Place) -> None:
     place.must("final", "finalized", "--until", verdict)
     place.tally.equal("not final yet", place.run("finalized", "--until", "2999-01-01T00:00:00")[0], RETRY)
     place.must("advance", "finalized", "--advance")
+    away = place.folder / "away"
+    for table in (place.silver, place.pipeline.bronze):
+        table.rename(away)
+        code, events = place.run("finalized", "--until", verdict)
+        place.tally.equal(f"{table.name} is not there, so not final ({events[-2:]})",
+                          (code, [event["is_final"] for event in events]),
+                          (RETRY, [path != table for path in (place.pipeline.bronze, place.silver)]))
+        away.rename(table)
 
 
 def alter_silver(place: Place) -> dict[str, str]:

@@ -3,6 +3,10 @@
 
 #include <set>
 
+#include "runtime/backfill.h"
+#include "runtime/checkpoint.h"
+#include "runtime/control_table.h"
+#include "runtime/watched_lake_test.h"
 #include "tests/silver/silver_fixture.h"
 
 namespace mssql_cdc {
@@ -154,6 +158,111 @@ TEST_F(CuresTest, ARepairThatTheStreamCanNeverReachSaysWhy) {
   }
   RunInto(ErrorId::kDataLoss);
   config_.on_data_loss = runtime::OnDataLoss::kResnapshot;
+  ExpectCured();
+}
+
+// The target went away, and its name is taken again, with and without its silver.
+class TargetLostTest : public CuresTest {
+ protected:
+  void LoseTarget(bool with_silver) {
+    Fresh();
+    config_.granularity = pipeline::Granularity::kMinute;
+    WithSilver();
+    Pass(10);
+    Commit("INSERT dbo.t VALUES (2, N'b')");
+    RunWell();
+    Advance();
+    ApplyWell();
+    until_us_ = Until("silver").value();
+    EXPECT_EQ(Until("bronze"), until_us_);
+    Commit("INSERT dbo.t VALUES (3, N'c')");
+    Commit("INSERT dbo.t VALUES (4, N'd')");
+    lake_->Drop("bronze");
+    if (with_silver) lake_->Drop("silver");
+    RunInto(ErrorId::kTargetLost);
+    config_.app_id = "anew";
+    config_.checkpoint = directory_ + "/anew";
+  }
+  void RunInto(ErrorId id) {
+    const Status status = Run();
+    ASSERT_FALSE(status.ok());
+    EXPECT_EQ(status.error().id(), id);
+  }
+  void Advance() {
+    const Status status =
+        With(*lake_,
+             [&](const runtime::SilverConfig& silver,
+                 const runtime::ReconcileParts& parts) -> Status {
+               TRY_ASSIGN(const runtime::CheckpointState state,
+                          runtime::ReadCheckpoint(config_.checkpoint));
+               runtime::ControlTable control(parts.lake, parts.clock, dice_, "control");
+               TRY(control.Advance("bronze", state.position(), silver.granularity));
+               return Unit{};
+             });
+    ASSERT_TRUE(status.ok()) << status.error().Text();
+  }
+  std::optional<std::int64_t> Until(const std::string& table) {
+    ManualClock clock(0);
+    runtime::ControlTable control(*lake_, clock, dice_, "control");
+    return control.Read(table).value().finalized_until;
+  }
+
+  std::int64_t until_us_ = 0;
+};
+
+TEST_F(TargetLostTest, MC5007InTheOldTargetNothingIsCompleteBeforeTheSnapshotIs) {
+  for (const bool with_silver : {true, false}) {
+    SCOPED_TRACE(with_silver);
+    LoseTarget(with_silver);
+    int look_count = 0;
+    runtime::WatchedLake watched(*lake_);
+    // Before anything is in bronze silver is applied, as a run does beside its stream.
+    watched.before = [&](std::string_view call, const std::string& location) -> Status {
+      if (call != "Append" || location != "bronze" || look_count++ > 0) return Unit{};
+      EXPECT_EQ(Until("bronze"), std::nullopt);
+      ApplyWell();
+      EXPECT_EQ(Until("bronze"), std::nullopt);
+      // A silver that is there still has what it had.
+      EXPECT_EQ(Until("silver"), with_silver ? std::nullopt : std::optional(until_us_));
+      EXPECT_EQ(lake_->RowCount("silver").value(), with_silver ? 0 : 2);
+      return Unit{};
+    };
+    const Status status = source_->RunOn(config_, watched);
+    ASSERT_TRUE(status.ok()) << status.error().Text();
+    EXPECT_EQ(look_count, 1);
+    Advance();
+    ApplyWell();
+    EXPECT_GE(Until("silver"), until_us_);
+    EXPECT_TRUE(Compare().is_equal());
+    ExpectCured();
+  }
+}
+
+TEST_F(TargetLostTest, MC5007InTheOldTargetByChunks) {
+  LoseTarget(true);
+  config_.snapshot = pipeline::SnapshotMode::kChunked;
+  RunWell();
+  Advance();
+  ApplyWell();
+  EXPECT_EQ(Until("silver"), std::nullopt);
+  const runtime::ReconcileOutcome found = Compare();
+  EXPECT_TRUE(found.may_pass());
+  EXPECT_TRUE(found.open_snapshot_lsn.has_value());
+  const Status repaired = Repair(found, *lake_);
+  ASSERT_FALSE(repaired.ok());
+  EXPECT_EQ(repaired.error().id(), ErrorId::kRepairNotYet);
+  EXPECT_EQ(repaired.error().Fact("snapshot"), found.open_snapshot_lsn);
+  const Status status = source_->With(
+      *lake_, {}, "life", [&](const runtime::StreamParts& parts) -> Status {
+        TRY(runtime::Backfill::Make(config_, {}, parts, nullptr)->Run());
+        return Unit{};
+      });
+  ASSERT_TRUE(status.ok()) << status.error().Text();
+  // Silver has not got it yet.
+  EXPECT_TRUE(Compare().may_pass());
+  ApplyWell();
+  EXPECT_GE(Until("silver"), until_us_);
+  EXPECT_EQ(Compare().open_snapshot_lsn, std::nullopt);
   ExpectCured();
 }
 
