@@ -137,6 +137,7 @@ TEST_F(SnapshotTest, WithoutAnOpenSnapshotABackfillSaysSo) {
   const runtime::BackfillStatus status = BackfillWell();
   EXPECT_EQ(status.state, State::kNoSnapshot);
   EXPECT_FALSE(status.snapshot.has_value());
+  EXPECT_NE(status.reason.find("mssql-cdc run"), std::string::npos) << status.reason;
 }
 
 TEST_F(SnapshotTest, APauseForHeadroom) {
@@ -291,6 +292,9 @@ TEST_F(SeedTest, EveryRefusalWritesNothing) {
   EXPECT_EQ(Seed("2020-01-01T00:00:00").error().id(), ErrorId::kDataLoss);
   EXPECT_EQ(Seed("0x01").error().id(), ErrorId::kDataLoss);
   EXPECT_EQ(Seed(now, false, "nowhere").error().id(), ErrorId::kOptionInvalid);
+  for (const char* when : {"yesterday", "2099-01-01T00:00:00", "0x01"}) {
+    EXPECT_EQ(Seed(when, false, "nowhere").error().Fact("option"), "from") << when;
+  }
   EXPECT_FALSE(lake_->State("bronze").value().has_value());
 
   // A captured column that the copy lacks.

@@ -8,6 +8,7 @@
 #include <new>
 #include <string>
 
+#include "base/near_names.h"
 #include "cli/demo.h"
 #include "cli/pipeline.h"
 #include "cli/silver.h"
@@ -17,6 +18,7 @@
 
 namespace {
 
+using mssql_cdc::NearNames;
 using mssql_cdc::cli::LogForm;
 
 constexpr char kFooter[] =
@@ -262,6 +264,27 @@ void HoldStandardStreams() {
   }
 }
 
+// Tells of a command that there is not. False: what is wrong is something else.
+bool TellNoSuchCommand(CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-' || !app.get_subcommands().empty()) return false;
+  NearNames near(argv[1]);
+  for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    near.Offer(command->get_name());
+  }
+  const std::string nearest = near.Nearest();
+  const std::string more = nearest.empty() ? "mssql-cdc --help lists what there is"
+                                           : "did you mean " + nearest + "?";
+  std::fprintf(stderr, "there is no command %s: %s\n", argv[1], more.c_str());
+  return true;
+}
+
+// Help that was asked for, or what is wrong with the command line.
+int TellUsage(CLI::App& app, const CLI::ParseError& problem, int argc, char** argv) {
+  if (TellNoSuchCommand(app, argc, argv)) return mssql_cdc::cli::kExitUsage;
+  const int code = app.exit(problem);
+  return code == 0 ? 0 : mssql_cdc::cli::kExitUsage;
+}
+
 int Main(int argc, char** argv) {
   HoldStandardStreams();
   CLI::App app(
@@ -305,8 +328,7 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& problem) {
-    const int code = app.exit(problem);
-    return code == 0 ? 0 : mssql_cdc::cli::kExitUsage;
+    return TellUsage(app, problem, argc, argv);
   }
   if (run->parsed()) return mssql_cdc::cli::RunPipeline(pipeline);
   if (check->parsed()) return mssql_cdc::cli::CheckPipeline(pipeline);

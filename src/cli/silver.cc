@@ -118,11 +118,14 @@ Status OptimizeTable(const std::string& name, const std::string& location,
   TRY_ASSIGN(const runtime::OptimizeOutcome outcome,
              runtime::Optimize(tools.lake, location, limits));
   const std::int64_t elapsed_ms = (tools.clock.MonotonicNs() - begin_ns) / 1'000'000;
-  tools.output.Event("", "optimized",
-                     fmt::format("{}: {} files became {} ({} rows, {} written) in {}",
-                                 name, outcome.file_count_before,
-                                 outcome.file_count_after, Grouped(outcome.row_count),
-                                 SizeText(outcome.size_bytes), Duration(elapsed_ms)),
+  const std::string text =
+      outcome.commit_count == 0
+          ? fmt::format("{}: nothing to do ({} files)", name, outcome.file_count_before)
+          : fmt::format("{}: {} files became {} ({} rows, {} written) in {}", name,
+                        outcome.file_count_before, outcome.file_count_after,
+                        Grouped(outcome.row_count), SizeText(outcome.size_bytes),
+                        Duration(elapsed_ms));
+  tools.output.Event("", "optimized", text,
                      {{"table", name},
                       Number("files_before", outcome.file_count_before),
                       Number("files_after", outcome.file_count_after),

@@ -137,7 +137,10 @@ Result<BackfillStatus> BackfillImpl::RunToBound() {
     BackfillStatus status;
     status.state = BackfillStatus::State::kNoSnapshot;
     status.reason =
-        "no chunked snapshot of " + config_.target + " was opened by " + config_.app_id;
+        "no chunked snapshot of " + config_.target + " was opened by " +
+        config_.app_id +
+        ": the stream opens it when it runs with bootstrap = true and snapshot = "
+        "\"chunked\" (mssql-cdc run)";
     return status;
   }
   TRY(Load(*opened, events));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "base/text.h"
@@ -53,6 +54,7 @@ class SnapshotCallImpl final : public SnapshotCall {
   Result<std::optional<cdc::Offset>> FindTaken();
   Status CheckNotAhead(const cdc::Lsn& lsn);
   Result<pipeline::SeedPlan> Plan(const SeedOptions& options);
+  Result<lake::TableState> FindCopy(const SeedOptions& options);
   Result<std::unique_ptr<columns::BatchReader>> OpenCopy(const SeedOptions& options,
                                                          const cdc::Offset& stamp);
   Result<lake::AppendResult> AppendCopy(std::unique_ptr<columns::BatchReader> rows,
@@ -190,21 +192,24 @@ Result<pipeline::SeedPlan> SnapshotCallImpl::Plan(const SeedOptions& options) {
   return pipeline::PlanSeed(facts);
 }
 
+Result<lake::TableState> SnapshotCallImpl::FindCopy(const SeedOptions& options) {
+  TRY_ASSIGN(std::optional<lake::TableState> copy,
+             context_.lake.State(options.copy_location));
+  if (copy) return *std::move(copy);
+  return Error(ErrorId::kOptionInvalid)
+      .With("option", "from")
+      .With("value", options.copy_location)
+      .With("reason", "there is no Delta table");
+}
+
 // The copy in the target's columns and types.
 Result<std::unique_ptr<columns::BatchReader>> SnapshotCallImpl::OpenCopy(
     const SeedOptions& options, const cdc::Offset& stamp) {
-  TRY_ASSIGN(const std::optional<lake::TableState> copy,
-             context_.lake.State(options.copy_location));
-  if (!copy) {
-    return Error(ErrorId::kOptionInvalid)
-        .With("option", "from")
-        .With("value", options.copy_location)
-        .With("reason", "there is no Delta table");
-  }
+  TRY_ASSIGN(const lake::TableState copy, FindCopy(options));
   const std::vector<columns::Field> fields = context_.source.target_fields();
   std::string missing;
   std::string refused;
-  const reader::CopyPlan places = reader::PlanCopy(copy->schema, fields);
+  const reader::CopyPlan places = reader::PlanCopy(copy.schema, fields);
   lake::ReadSpec spec;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     const std::string separator = ", ";
@@ -212,7 +217,7 @@ Result<std::unique_ptr<columns::BatchReader>> SnapshotCallImpl::OpenCopy(
       missing += (missing.empty() ? "" : separator) + fields[i].name;
       continue;
     }
-    spec.columns.push_back(copy->schema.fields[*places.places[i]].name);
+    spec.columns.push_back(copy.schema.fields[*places.places[i]].name);
     const columns::CastFit fit =
         columns::CastFitOf(places.fields[i].type, fields[i].type);
     if (fit == columns::CastFit::kLossy || fit == columns::CastFit::kNever) {
@@ -256,7 +261,12 @@ Result<lake::AppendResult> SnapshotCallImpl::AppendCopy(
 
 Result<SnapshotSummary> SnapshotCallImpl::Seed(const SeedOptions& options) {
   TRY(Connect(std::nullopt));
-  TRY_ASSIGN(const pipeline::SeedPlan plan, Plan(options));
+  const Result<pipeline::SeedPlan> planned = Plan(options);
+  // A seed that is there needs no copy any more.
+  const bool is_there =
+      planned.ok() && std::holds_alternative<pipeline::SeedIsThere>(planned.value());
+  if (!is_there) TRY(FindCopy(options));
+  TRY_ASSIGN(const pipeline::SeedPlan plan, planned);
   pipeline::SnapshotRun run;
   run.app_id = config_.app_id;
   run.target = config_.target;

@@ -11,7 +11,7 @@ import time
 
 from simulator import Simulator
 
-RETRY, RECONFIGURE, RESEED, REPORT = 75, 78, 65, 70
+RETRY, RECONFIGURE, RESEED, REPORT, USAGE = 75, 78, 65, 70, 64
 
 
 @dataclasses.dataclass(frozen=True)

@@ -22,7 +22,7 @@ sys.path.insert(0, os.fspath(HERE.parent / "harness"))
 import deltalake  # noqa: E402
 import pyarrow as pa  # noqa: E402
 from deltalake import QueryBuilder  # noqa: E402
-from pipeline import RECONFIGURE, Pipeline  # noqa: E402
+from pipeline import RECONFIGURE, USAGE, Pipeline  # noqa: E402
 from simulator import Simulator  # noqa: E402
 from tally import Tally  # noqa: E402
 
@@ -202,6 +202,26 @@ def named_relatively(tally: Tally, program: pathlib.Path, folder: pathlib.Path, 
     tally.equal("a relative path: nothing elsewhere", (folder / "sub/sub").exists(), False)
 
 
+def told_beforehand(tally: Tally, program: pathlib.Path, folder: pathlib.Path, simulator: Simulator) -> None:
+    """`check` ends as `run` would; so does a command that there is not, with the nearest one."""
+    simulator.create("heap", "CREATE TABLE dbo.heap (id int NULL)")
+    simulator.enable("heap")
+    heap = Pipeline(program, folder / "heap", simulator, "heap", "dbo_heap", "heap",
+                    silver=str(folder / "heap/silver"), control_table=str(folder / "heap/control"))
+    for command in ("check", "run"):
+        code, output = heap.run(command)
+        tally.equal(f"{command}: silver without a key ({output[-300:]})",
+                    (code, "MC5101" in output, "heap (silver)" in output), (RECONFIGURE, True, True))
+    code, output = heap.run("check", ("--log", "json"))
+    tally.equal("check: the stream itself is fine", '"event":"check"' in output.replace(" ", ""), True)
+    for wrong, said in (("chek", "did you mean check?"), ("optimise", "did you mean optimize?"),
+                        ("nothing", "mssql-cdc --help")):
+        code, output = heap.run(wrong)
+        tally.equal(f"{wrong}: {output}", (code, said in output), (USAGE, True))
+    code, output = heap.run("backfill", ("--stream", "heap"))
+    tally.equal(f"backfill before run names it ({output})", "mssql-cdc run" in output, True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -216,6 +236,7 @@ def main() -> int:
             what_updates_wrote(tally, args.program, folder, simulator)
             named_as_in_bronze(tally, args.program, folder, simulator)
             named_relatively(tally, args.program, folder, simulator)
+            told_beforehand(tally, args.program, folder, simulator)
         finally:
             simulator.stop()
     return tally.close()

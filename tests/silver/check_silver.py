@@ -174,6 +174,8 @@ def streamed(place: Place) -> None:
     place.tally.equal("an apply with nothing new", told[-1]["window_rows"], 0)
     place.must("optimize", "optimize")
     place.compare("after optimize")
+    output = place.pipeline.run("optimize")[1]
+    place.tally.equal(f"optimize says that nothing is left ({output})", ": nothing to do (1 files)" in output, True)
     place.tally.equal("optimize leaves one file", len(deltalake.DeltaTable(
         os.fspath(place.silver)).file_uris()), 1)
 
