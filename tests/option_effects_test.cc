@@ -379,7 +379,7 @@ TEST_F(OptionEffects, WhatASourceRefuses) {
       {"snapshotKeys", "[\"nowhere\"]", "OptionInvalid"},
       {"sourceTimeZone", "Nowhere Standard Time", "OptionInvalid"},
       {"startingLsn", "0x01", "DataLoss"},
-      {"isolationLevel", "snapshot", "ServerError"},
+      {"isolationLevel", "snapshot", "OptionInvalid"},
       {"facts_table", "nowhere", "OptionInvalid"},
   };
   for (const auto& row : kRows) {

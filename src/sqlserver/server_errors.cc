@@ -39,6 +39,7 @@ constexpr auto kRules = std::to_array<NumberRule>({
     {1205, ErrorId::kServerBusy},           // chosen as the victim of a deadlock
     {1221, ErrorId::kServerBusy},           // a lock was not held any more
     {1222, ErrorId::kServerBusy},           // waited too long for a lock
+    {3952, ErrorId::kOptionInvalid},        // snapshot isolation is not allowed
     {3960, ErrorId::kServerBusy},           // conflict of snapshot transactions
     {4060, ErrorId::kDatabaseUnavailable},  // cannot be opened by this login
     {4063, ErrorId::kDatabaseUnavailable},
@@ -86,6 +87,9 @@ static_assert(std::ranges::adjacent_find(kRules, std::ranges::greater_equal{},
                                          &NumberRule::number) == kRules.end(),
               "kRules is in ascending order, each number once");
 
+// Asked for by option isolationLevel, and by backfill's --isolation.
+constexpr std::int32_t kSnapshotNotAllowed = 3952;
+
 void ReplaceAll(std::string& text, std::string_view what) {
   if (what.empty()) return;
   for (std::size_t at = text.find(what); at != std::string::npos;
@@ -114,11 +118,17 @@ ErrorId ErrorIdOf(std::int32_t number, Phase phase) {
 
 Error ErrorFrom(const tds::ServerMessage& message, Phase phase,
                 const Redactor& redactor) {
-  Error error = Error(ErrorIdOf(message.number, phase))
-                    .With("number", std::to_string(message.number))
-                    .With("class", std::to_string(message.severity))
-                    .With("state", std::to_string(message.state))
-                    .With("message", redactor.Clean(message.message));
+  Error error(ErrorIdOf(message.number, phase));
+  if (message.number == kSnapshotNotAllowed) {
+    error.Add("option", "isolationLevel");
+    error.Add("value", "snapshot");
+    error.Add("cure",
+              "ALTER DATABASE ... SET ALLOW_SNAPSHOT_ISOLATION ON, or readCommitted");
+  }
+  error.Add("number", std::to_string(message.number));
+  error.Add("class", std::to_string(message.severity));
+  error.Add("state", std::to_string(message.state));
+  error.Add("message", redactor.Clean(message.message));
   if (!message.procedure.empty()) {
     error.Add("procedure", redactor.Clean(message.procedure));
     error.Add("line", std::to_string(message.line));

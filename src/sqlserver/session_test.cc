@@ -488,6 +488,7 @@ TEST(ServerErrors, NumbersAreClassified) {
       {229, ErrorId::kPermissionDenied, ErrorId::kPermissionDenied},
       {230, ErrorId::kPermissionDenied, ErrorId::kPermissionDenied},
       {1222, ErrorId::kServerBusy, ErrorId::kServerBusy},
+      {3952, ErrorId::kOptionInvalid, ErrorId::kOptionInvalid},
       {4060, ErrorId::kDatabaseUnavailable, ErrorId::kDatabaseUnavailable},
       {911, ErrorId::kDatabaseUnavailable, ErrorId::kDatabaseUnavailable},
       {18456, ErrorId::kLoginFailed, ErrorId::kLoginFailed},
@@ -500,6 +501,17 @@ TEST(ServerErrors, NumbersAreClassified) {
     EXPECT_EQ(ErrorIdOf(c.number, Phase::kLogin), c.in_login) << c.number;
     EXPECT_EQ(ErrorIdOf(c.number, Phase::kRequest), c.in_request) << c.number;
   }
+}
+
+TEST(ServerErrors, SnapshotIsolationThatIsNotAllowedIsToldWithItsCure) {
+  tds::ServerMessage message;
+  message.number = 3952;
+  message.message = "no";
+  const Error error = ErrorFrom(message, Phase::kRequest, Redactor());
+  EXPECT_EQ(error.Fact("option"), "isolationLevel");
+  EXPECT_EQ(error.Fact("number"), "3952");
+  EXPECT_EQ(error.Fact("message"), "no");
+  EXPECT_NE(error.Text().find("ALLOW_SNAPSHOT_ISOLATION ON"), std::string::npos);
 }
 
 }  // namespace
