@@ -26,6 +26,8 @@ namespace mssql_cdc::cli {
 namespace {
 
 constexpr std::size_t kFewStreams = 8;
+// An apply may take hundreds of MB.
+constexpr std::int64_t kAppliesAtOnceMax = 4;
 
 // One stream with everything it borrows, in the order that destruction needs.
 struct Running {
@@ -46,6 +48,7 @@ struct Borrowed {
   lake::Lake& lake;
   lake::Lake& lake_of_silver;
   runtime::ControlUpdates& control;
+  runtime::WorkPermits& applies;
   SharedServers* servers;  // Absent of a stream that is alone.
 };
 
@@ -62,7 +65,8 @@ Status OpenStream(const Prepared& from, const Borrowed& shared, std::uint64_t se
                                                 .inner = *to.progress,
                                                 .told = *to.silver,
                                                 .seed = seed,
-                                                .control = &shared.control});
+                                                .control = &shared.control,
+                                                .permits = &shared.applies});
   runtime::StreamParts parts{.sessions = to.sessions.get(),
                              .lake = &shared.lake,
                              .clock = &shared.clock,
@@ -141,13 +145,13 @@ int RunPipeline(const PipelineArguments& arguments) {
   runtime::SerializedLake lake_of_silver(delta_of_silver);
   SharedServers servers(clock);
   runtime::ControlUpdates control;
-  const Borrowed borrowed{output,
-                          clock,
-                          dialer,
-                          lake,
-                          lake_of_silver,
-                          control,
-                          prepared.value().size() > 1 ? &servers : nullptr};
+  runtime::WorkPermits applies(kAppliesAtOnceMax);
+  const Borrowed borrowed{
+      output,         clock,
+      dialer,         lake,
+      lake_of_silver, control,
+      applies,        prepared.value().size() > 1 ? &servers : nullptr,
+  };
   std::vector<Running> streams = OpenStreams(prepared.value(), borrowed);
   const runtime::StreamConfig& first = prepared.value().front().config;
   servers.Start(first.poll_first_ms, first.poll_max_ms);

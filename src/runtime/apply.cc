@@ -65,7 +65,8 @@ class Run {
       return outcome_;
     }
     TRY_ASSIGN(pipeline::ApplyFacts facts,
-               GatherFacts(parts_.lake, config_, outcome_.position, outcome_.warnings));
+               GatherFacts(parts_.lake, config_, outcome_.position, outcome_.warnings,
+                           parts_.known));
     // Chosen after the facts and the verdict: it has all that they tell of.
     TRY_ASSIGN(const std::optional<lake::TableState> bronze,
                parts_.lake.State(config_.bronze_location));

@@ -19,6 +19,7 @@
 #include "lake/lake.h"
 #include "pipeline/apply_plan.h"
 #include "runtime/control_updates.h"
+#include "runtime/known_facts.h"
 #include "runtime/silver_config.h"
 
 namespace mssql_cdc::runtime {
@@ -28,6 +29,7 @@ struct ApplyParts {
   Clock& clock;
   Dice& dice;
   ControlUpdates* control = nullptr;  // As ControlTable's `joined`.
+  KnownFacts* known = nullptr;        // Kept from one apply of this silver to the next.
 };
 
 struct ApplyOutcome {

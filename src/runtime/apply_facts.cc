@@ -106,16 +106,42 @@ Result<bool> HoldsSnapshot(lake::Lake& lake, const SilverConfig& config,
   return false;
 }
 
+// The version up to which the facts are `known`; nullopt if a commit since may have
+// told of a snapshot, or is not there to say.
+Result<std::optional<std::int64_t>> StillKnown(lake::Lake& lake,
+                                               const std::string& location,
+                                               const KnownFacts& known) {
+  TRY_ASSIGN(const std::vector<lake::CommitInfo> commits,
+             lake.History(location, *known.version + 1));
+  std::int64_t version = *known.version;
+  for (const lake::CommitInfo& commit : commits) {
+    const bool says_nothing =
+        commit.version == version + 1 && commit.user_metadata == kNoEvents;
+    if (!says_nothing) return std::optional<std::int64_t>();
+    version = commit.version;
+  }
+  return std::optional(version);
+}
+
 }  // namespace
 
 Result<std::optional<std::vector<pipeline::SnapshotFact>>> ReadSnapshotFacts(
-    lake::Lake& lake, const SilverConfig& config) {
+    lake::Lake& lake, const SilverConfig& config, KnownFacts* known) {
   using Facts = std::vector<pipeline::SnapshotFact>;
   if (!config.facts_table) return std::optional<Facts>();
   TRY_ASSIGN(const std::optional<lake::TableState> state,
              lake.State(config.facts_location));
   if (!state) return std::optional<Facts>();
+  if (known != nullptr && known->version && *known->version <= state->version) {
+    TRY_ASSIGN(const std::optional<std::int64_t> version,
+               StillKnown(lake, config.facts_location, *known));
+    if (version && *version >= state->version) {
+      known->version = version;
+      return std::optional<Facts>(known->facts);
+    }
+  }
   lake::ReadSpec spec;
+  spec.version = state->version;
   spec.columns = Present(state->schema,
                          {"event", "target", "min_lsn", "max_lsn", "rows", "detail"});
   // Tables of early releases have no events.
@@ -131,7 +157,10 @@ Result<std::optional<std::vector<pipeline::SnapshotFact>>> ReadSnapshotFacts(
                                     "detail") != spec.columns.end();
   while (true) {
     TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
-    if (!batch) return std::optional<Facts>(std::move(facts));
+    if (!batch) {
+      if (known != nullptr) *known = {state->version, facts};
+      return std::optional<Facts>(std::move(facts));
+    }
     for (std::int64_t i = 0; i < batch->row_count; ++i) {
       const cdc::RowView row(*batch, i);
       pipeline::SnapshotFact fact;
@@ -162,12 +191,13 @@ Result<pipeline::OpenSnapshot> ReadSnapshot(
 
 Result<pipeline::ApplyFacts> GatherFacts(lake::Lake& lake, const SilverConfig& config,
                                          const pipeline::SilverPosition& position,
-                                         std::vector<std::string>& warnings) {
+                                         std::vector<std::string>& warnings,
+                                         KnownFacts* known) {
   pipeline::ApplyFacts facts;
   facts.position = position;
   facts.bronze = config.bronze;
   TRY_ASSIGN(const std::optional<std::vector<pipeline::SnapshotFact>> rows,
-             ReadSnapshotFacts(lake, config));
+             ReadSnapshotFacts(lake, config, known));
   if (!rows) return facts;
   facts.has_facts = true;
   facts.completion = pipeline::NewestCompletion(*rows);

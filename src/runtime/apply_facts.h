@@ -11,25 +11,28 @@
 #include "lake/lake.h"
 #include "pipeline/apply_chunks.h"
 #include "pipeline/apply_plan.h"
+#include "runtime/known_facts.h"
 #include "runtime/silver_config.h"
 
 namespace mssql_cdc::runtime {
 
 // The facts rows about snapshots and skipped changes of a bronze table; nullopt without
-// a facts table.
+// a facts table. With `known`, a version of which all commits since are batches' own
+// (kNoEvents) is not read again.
 Result<std::optional<std::vector<pipeline::SnapshotFact>>> ReadSnapshotFacts(
-    lake::Lake& lake, const SilverConfig& config);
+    lake::Lake& lake, const SilverConfig& config, KnownFacts* known = nullptr);
 
 // Snapshot `lsn` with its key columns and chunks.
 Result<pipeline::OpenSnapshot> ReadSnapshot(
     lake::Lake& lake, const SilverConfig& config, const cdc::Lsn& lsn,
     const std::vector<pipeline::SnapshotFact>& facts);
 
-// Everything but the position. Facts are read before the plans, and both before the
-// version of bronze is chosen: bronze has the rows that they tell of.
+// Everything but the position; `known` as above. Facts are read before the plans, and
+// both before the version of bronze is chosen: bronze has the rows that they tell of.
 Result<pipeline::ApplyFacts> GatherFacts(lake::Lake& lake, const SilverConfig& config,
                                          const pipeline::SilverPosition& position,
-                                         std::vector<std::string>& warnings);
+                                         std::vector<std::string>& warnings,
+                                         KnownFacts* known = nullptr);
 
 // Fills in what bronze's version itself says.
 Status GatherBronze(lake::Lake& lake, const SilverConfig& config,

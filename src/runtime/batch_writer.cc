@@ -8,6 +8,7 @@
 
 #include "cdc/cells.h"
 #include "cdc/find_name.h"
+#include "runtime/known_facts.h"
 #include "runtime/read_sums.h"
 
 namespace mssql_cdc::runtime {
@@ -382,6 +383,11 @@ Status BatchWriter::WriteFacts(const BatchTask& task, const pipeline::FactsRow& 
   sources.push_back(columns::ReadBatches(schema, std::move(batches)));
   lake::AppendSpec spec;
   spec.txn = lake::Txn{context_.sink_id + "#facts", task.batch_id};
+  if (rows.size() == 1) {
+    spec.user_metadata = [] {
+      return Result<std::optional<std::string>>(std::optional<std::string>(kNoEvents));
+    };
+  }
   TRY(context_.lake.Append(context_.config.facts_location, std::move(sources), spec));
   return Unit{};
 }

@@ -156,6 +156,8 @@ Status SilverKeeper::Round(const std::optional<cdc::Offset>& end, bool has_rows)
     }
   }
   if (!config_.silver || !has_rows) return Unit{};
+  WorkPermits::Permit permit;
+  if (parts_.permits != nullptr) permit = parts_.permits->Take();
   return ApplyOnce();
 }
 
@@ -165,7 +167,7 @@ Status SilverKeeper::ApplyOnce() {
       TRY_ASSIGN(silver_, AskSilver(config_, parts_.sessions));
     }
     const Result<ApplyOutcome> outcome =
-        Apply(*silver_, {parts_.lake, parts_.clock, dice_, parts_.control});
+        Apply(*silver_, {parts_.lake, parts_.clock, dice_, parts_.control, &known_});
     if (outcome.ok()) {
       // The stream has not made it yet.
       if (!outcome.value().bronze_found) return Unit{};

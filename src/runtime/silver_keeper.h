@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "lake/lake.h"
 #include "runtime/apply.h"
+#include "runtime/change_watch.h"
 #include "runtime/session_pool.h"
 #include "runtime/stream.h"
 #include "runtime/stream_config.h"
@@ -43,7 +44,9 @@ class SilverKeeper final : public StreamObserver {
     StreamObserver& inner;
     SilverObserver& told;
     std::uint64_t seed = 0;
-    ControlUpdates* control = nullptr;  // Shared with other keepers, if there are.
+    // Shared with other keepers, if there are.
+    ControlUpdates* control = nullptr;
+    WorkPermits* permits = nullptr;  // How many of them apply at once.
   };
   SilverKeeper(const StreamConfig& config, const Parts& parts);
   ~SilverKeeper() override;
@@ -90,6 +93,7 @@ class SilverKeeper final : public StreamObserver {
 
   // Of the thread.
   std::optional<SilverConfig> silver_;
+  KnownFacts known_;
   std::optional<std::int64_t> advanced_us_;  // The newest verdict written or seen.
   std::string warned_;
   std::optional<Error> failure_;
