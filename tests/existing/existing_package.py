@@ -10,6 +10,7 @@ driver; its silver must be the source as python-tds reads it, and equal to that 
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import glob
 import json
 import os
@@ -18,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [os.fspath(HERE.parent / "harness"), os.fspath(HERE.parent / "values")]
@@ -176,6 +178,41 @@ DEAR = [chunks_in_turns, losses_in_turns, silver_like_theirs, open_chunked_snaps
         open_recoveries, older_versions]
 
 
+def work(args: argparse.Namespace, number: int, parts: Iterator) -> Tally:
+    """Runs parts until none is left, with a simulator, a Spark session and a folder of its own."""
+    tally = Tally()
+    with tempfile.TemporaryDirectory(prefix="mssql-cdc-existing-") as name:
+        folder = pathlib.Path(name)
+        log = args.log.with_name(f"{args.log.name}.{number}") if args.log else folder / "worker.log"
+        simulator = Simulator(args.program, folder)
+        jars = ",".join(sorted(glob.glob(os.fspath(args.jars / "*.jar"))))
+        package = Package(args.python, jars, log, HERE / "package_worker.py")
+        where = Where(args.program, args.write_tables, folder, simulator, package)
+        try:
+            tally.equal("the package's version", package.do("version"), "0.8.0")
+            for part in parts:
+                run_part(part, tally, where)
+            package.stop()
+        finally:
+            package.process.kill()
+            simulator.stop()
+    return tally
+
+
+def run_part(part, tally: Tally, where: Where) -> None:
+    package = where.package
+    begun, calls, cpu = time.monotonic(), package.calls, package.cpu_seconds()
+    passed, failed = tally.passed, tally.failed
+    try:
+        part(tally, where)
+    except PackageFailed as failure:
+        tally.failed += 1
+        print(f"FAILED {part.__name__}: {failure}")
+    print(f"{part.__name__}: {tally.passed - passed} passed, {tally.failed - failed} failed in "
+          f"{time.monotonic() - begun:.0f} s, the package did {package.calls - calls} things in "
+          f"{package.cpu_seconds() - cpu:.0f} CPU s", flush=True)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -186,34 +223,18 @@ def main() -> int:
     parser.add_argument("--jars", type=pathlib.Path, required=True, help="folder of Delta's jars")
     parser.add_argument("--only", nargs="+", choices=[part.__name__ for part in PARTS])
     parser.add_argument("--quick", action="store_true", help="the parts of ./dev test")
+    parser.add_argument("--jobs", type=int, default=2, help="parts at once, each with a JVM")
     parser.add_argument("--log", type=pathlib.Path, default=None)
     args = parser.parse_args()
-    tally = Tally()
-    with tempfile.TemporaryDirectory(prefix="mssql-cdc-existing-") as name:
-        folder = pathlib.Path(name)
-        simulator = Simulator(args.program, folder)
-        jars = ",".join(sorted(glob.glob(os.fspath(args.jars / "*.jar"))))
-        package = Package(args.python, jars, args.log or folder / "worker.log",
-                          HERE / "package_worker.py")
-        where = Where(args.program, args.write_tables, folder, simulator, package)
-        try:
-            tally.equal("the package's version", package.do("version"), "0.8.0")
-            for part in PARTS:
-                if (args.only and part.__name__ not in args.only) or (args.quick and part in DEAR):
-                    continue
-                begun, calls = time.monotonic(), package.calls
-                try:
-                    part(tally, where)
-                except PackageFailed as failure:
-                    tally.failed += 1
-                    print(f"FAILED {part.__name__}: {failure}")
-                print(f"{part.__name__}: {time.monotonic() - begun:.0f} s, the package did "
-                      f"{package.calls - calls} things", flush=True)
-            package.stop()
-        finally:
-            package.process.kill()
-            simulator.stop()
-    return tally.close()
+    chosen = [part for part in PARTS
+              if not (args.only and part.__name__ not in args.only or args.quick and part in DEAR)]
+    parts = iter(chosen)  # Each part goes to whoever asks next.
+    jobs, total = min(args.jobs, len(chosen)), Tally()
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for tally in pool.map(lambda number: work(args, number, parts), range(jobs)):
+            total.passed += tally.passed
+            total.failed += tally.failed
+    return total.close()
 
 
 if __name__ == "__main__":

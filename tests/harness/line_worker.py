@@ -63,6 +63,25 @@ class Package:
             raise PackageFailed(f"{name}: {told['error']}")
         return told["ok"]
 
+    def cpu_seconds(self) -> float:
+        """What the worker, its JVM and their Python processes took so far."""
+        children: dict[int, list[int]] = {}
+        ticks: dict[int, int] = {}
+        for file in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                _, _, fields = file.read_text().rpartition(") ")
+            except OSError:  # It ended meanwhile.
+                continue
+            _, parent, *rest = fields.split()
+            children.setdefault(int(parent), []).append(int(file.parent.name))
+            ticks[int(file.parent.name)] = sum(map(int, rest[9:13]))
+        found, total = [self.process.pid], 0
+        while found:
+            process = found.pop()
+            found += children.get(process, [])
+            total += ticks.get(process, 0)
+        return total / os.sysconf("SC_CLK_TCK")
+
     def stop(self) -> None:
         self.process.stdin.close()
         self.process.wait(timeout=60)
