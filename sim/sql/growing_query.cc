@@ -14,7 +14,7 @@ constexpr std::size_t kLsnSizeBytes = 10;
 constexpr std::size_t kPartSizeBytes = 8u << 20;
 constexpr std::size_t kRowSizeBytesMax = 64u << 10;
 // Between two looks at whether the client wants more.
-constexpr std::size_t kSendSizeBytes = 128u << 10;
+constexpr std::size_t kSendSizeBytes = 1u << 20;
 
 struct Interval {
   std::string after;  // Empty: from the beginning.

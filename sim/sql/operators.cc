@@ -77,7 +77,13 @@ class Scan final : public Operator {
     ScanRequest request;
     request.shape = shape_;
     request.shape.constraints.clear();
+    const bool floored = context.floor && context.floor->source == source_.get();
     for (const ScanConstraintSpec& spec : constraints_) {
+      // The floor is above every other lower bound. A source that looks for a lower one
+      // would read what lies between.
+      const bool lower = spec.comparison == Comparison::kGreater ||
+                         spec.comparison == Comparison::kGreaterOrEqual;
+      if (floored && spec.column == 0 && lower) continue;
       const SqlType& column = source_->columns()[spec.column].type;
       ConvertOptions options;
       options.collation = context.environment.database_collation();
@@ -89,7 +95,7 @@ class Scan final : public Operator {
       request.shape.constraints.push_back({spec.column, spec.comparison});
       request.values.push_back(*value);
     }
-    if (context.floor && context.floor->source == source_.get()) {
+    if (floored) {
       request.shape.constraints.push_back({0, Comparison::kGreater});
       request.values.push_back(context.floor->above);
     }

@@ -116,7 +116,8 @@ void Connection::ServeRequests(LoggedIn logged_in) {
   dialect_ = logged_in.dialect;
   packets_ = std::make_unique<PacketWriter>(
       static_cast<std::uint16_t>(spid_),
-      [this](std::string_view bytes) { return link_.Write(bytes); });
+      [this](std::string_view bytes) { return link_.Write(bytes); },
+      [this](PacketWriter::Parts parts) { return link_.WriteParts(parts); });
   packets_->SetPacketSize(logged_in.packet_size_bytes);
   reply_ = std::make_unique<Reply>(*packets_, dialect_, context_.options.server_name,
                                    session_->stop_requested);

@@ -1,5 +1,7 @@
 #include "sim/wire/link.h"
 
+#include <string>
+
 namespace mssql_cdc::sim::wire {
 namespace {
 
@@ -56,6 +58,20 @@ bool Link::Write(std::string_view bytes) {
   if (tls_ == nullptr) return WriteRaw(bytes);
   const std::string ciphertext = tls_->Encrypt(bytes);
   return !ciphertext.empty() && WriteRaw(ciphertext);
+}
+
+bool Link::WriteParts(PacketWriter::Parts parts) {
+  if (gathering_ == nullptr || tls_ != nullptr) {
+    std::string joined;
+    for (const std::string_view part : parts) joined += part;
+    return Write(joined);
+  }
+  std::vector<std::span<const std::uint8_t>> spans;
+  spans.reserve(parts.size());
+  for (const std::string_view part : parts) {
+    spans.emplace_back(reinterpret_cast<const std::uint8_t*>(part.data()), part.size());
+  }
+  return gathering_->WriteParts(spans).ok();
 }
 
 bool Link::StartWrappedTls(ssl_ctx_st* context) {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "net/transport.h"
+#include "net/gathering.h"
 #include "sim/wire/packet.h"
 #include "sim/wire/tls.h"
 
@@ -18,7 +18,9 @@ class Link {
  public:
   // Takes only messages of the size that logins have, until told otherwise.
   explicit Link(net::Transport& transport)
-      : transport_(transport), assembler_(kLoginSizeBytesMax) {}
+      : transport_(transport),
+        gathering_(dynamic_cast<net::GatheringTransport*>(&transport)),
+        assembler_(kLoginSizeBytesMax) {}
 
   void SetMessageSizeMax(std::size_t size_bytes) {
     assembler_.SetMessageSizeMax(size_bytes);
@@ -30,6 +32,7 @@ class Link {
   std::optional<std::uint8_t> PeekFirstByte();
   // Sends bytes of packets. May be called while another thread is in ReadMessage.
   bool Write(std::string_view bytes);
+  bool WriteParts(PacketWriter::Parts parts);
 
   // The server's part of a TLS handshake: inside PRELOGIN packets, or bare (strict).
   bool StartWrappedTls(ssl_ctx_st* context);
@@ -46,6 +49,7 @@ class Link {
   bool WriteRaw(std::string_view bytes);
 
   net::Transport& transport_;
+  net::GatheringTransport* gathering_;  // The same; null: it is none.
   MessageAssembler assembler_;
   std::unique_ptr<TlsSession> tls_;
   std::vector<std::uint8_t> block_ = std::vector<std::uint8_t>(64u << 10);

@@ -105,6 +105,32 @@ void PacketWriter::Append(std::string_view bytes) {
   }
 }
 
+void PacketWriter::AppendMany(std::string_view bytes) {
+  const std::size_t content = packet_size_bytes_ - tds::kPacketHeaderSizeBytes;
+  const std::size_t room =
+      open_ ? packet_start_ + packet_size_bytes_ - held_.size() : std::size_t{0};
+  if (parts_output_ == nullptr || bytes.size() <= room + content || broken_) {
+    return Append(bytes);
+  }
+  Append(bytes.substr(0, room));
+  bytes.remove_prefix(room);
+  if (open_) ClosePacket(tds::PacketType::kReply, 0);
+  // A packet may be closed only when more is known to follow.
+  const std::size_t packet_count = (bytes.size() - 1) / content;
+  std::vector<Header> headers;
+  headers.reserve(packet_count);
+  std::vector<std::string_view> parts;
+  if (!held_.empty()) parts.emplace_back(held_);
+  for (std::size_t i = 0; i < packet_count; ++i) {
+    headers.push_back(HeaderOf(tds::PacketType::kReply, 0, packet_size_bytes_));
+    parts.emplace_back(headers.back().data(), headers.back().size());
+    parts.push_back(bytes.substr(i * content, content));
+  }
+  if (!broken_ && !parts_output_(parts)) broken_ = true;
+  held_.clear();
+  Append(bytes.substr(packet_count * content));
+}
+
 void PacketWriter::EndMessage(tds::PacketType type) {
   if (!open_) OpenPacket();
   ClosePacket(type, tds::kStatusEndOfMessage);
@@ -118,19 +144,22 @@ void PacketWriter::OpenPacket() {
   held_.append(tds::kPacketHeaderSizeBytes, '\0');
 }
 
+PacketWriter::Header PacketWriter::HeaderOf(tds::PacketType type, std::uint8_t status,
+                                            std::size_t size_bytes) {
+  return {static_cast<char>(type),
+          static_cast<char>(status),
+          static_cast<char>(size_bytes >> 8),
+          static_cast<char>(size_bytes),
+          static_cast<char>(spid_ >> 8),
+          static_cast<char>(spid_),
+          static_cast<char>(packet_id_++),
+          0};
+}
+
 void PacketWriter::ClosePacket(tds::PacketType type, std::uint8_t status) {
-  const std::size_t size = held_.size() - packet_start_;
-  const std::uint8_t header[tds::kPacketHeaderSizeBytes] = {
-      static_cast<std::uint8_t>(type),
-      status,
-      static_cast<std::uint8_t>(size >> 8),
-      static_cast<std::uint8_t>(size),
-      static_cast<std::uint8_t>(spid_ >> 8),
-      static_cast<std::uint8_t>(spid_),
-      packet_id_++,
-      0};
-  std::copy_n(header, sizeof header,
-              held_.begin() + static_cast<std::ptrdiff_t>(packet_start_));
+  const Header header = HeaderOf(type, status, held_.size() - packet_start_);
+  std::copy(header.begin(), header.end(),
+            held_.begin() + static_cast<std::ptrdiff_t>(packet_start_));
   open_ = false;
 }
 

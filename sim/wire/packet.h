@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -55,24 +56,35 @@ class PacketWriter {
  public:
   // Returns false when the client is gone; the writer then swallows everything.
   using Output = std::function<bool(std::string_view)>;
+  // The same for bytes in parts that follow one another.
+  using Parts = std::span<const std::string_view>;
+  using PartsOutput = std::function<bool(Parts)>;
 
-  PacketWriter(std::uint16_t spid, Output output)
-      : spid_(spid), output_(std::move(output)) {}
+  PacketWriter(std::uint16_t spid, Output output, PartsOutput parts_output = nullptr)
+      : spid_(spid),
+        output_(std::move(output)),
+        parts_output_(std::move(parts_output)) {}
 
   // The size with header that holds from the next message on.
   void SetPacketSize(std::size_t size_bytes) { packet_size_bytes_ = size_bytes; }
   void Append(std::string_view bytes);
+  // Append for many bytes: those that fill packets are sent from where they lie.
+  void AppendMany(std::string_view bytes);
   // Ends the message and sends all of it.
   void EndMessage(tds::PacketType type = tds::PacketType::kReply);
   bool broken() const { return broken_; }
 
  private:
+  using Header = std::array<char, tds::kPacketHeaderSizeBytes>;
+
+  Header HeaderOf(tds::PacketType type, std::uint8_t status, std::size_t size_bytes);
   void OpenPacket();
   void ClosePacket(tds::PacketType type, std::uint8_t status);
   void Send(std::size_t count);
 
   std::uint16_t spid_;
   Output output_;
+  PartsOutput parts_output_;
   std::size_t packet_size_bytes_ = 4096;
   std::string held_;
   bool open_ = false;             // A packet has begun.

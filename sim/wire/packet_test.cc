@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace mssql_cdc::sim::wire {
 namespace {
 
@@ -110,7 +112,44 @@ TEST(PacketWriter, FillsEveryPacketButTheLast) {
   }
 }
 
+// Whether bytes are copied or go out from where they lie, the client reads the same.
+TEST(PacketWriter, ManyBytesGoOutAsTheSamePackets) {
+  for (std::size_t before = 0; before <= 25; ++before) {
+    for (std::size_t size = 0; size <= 60; ++size) {
+      std::string in_parts, copied;
+      std::size_t most_parts = 0;
+      PacketWriter many(
+          0x1234, [&](std::string_view bytes) { return in_parts += bytes, true; },
+          [&](PacketWriter::Parts parts) {
+            most_parts = std::max(most_parts, parts.size());
+            for (const std::string_view part : parts) in_parts += part;
+            return true;
+          });
+      PacketWriter plain(0x1234,
+                         [&](std::string_view bytes) { return copied += bytes, true; });
+      std::string content;
+      for (std::size_t i = 0; i < size; ++i) content += static_cast<char>(i);
+      for (PacketWriter* writer : {&many, &plain}) {
+        writer->SetPacketSize(18);
+        writer->Append(std::string(before, 'x'));
+        writer->AppendMany(content);
+        writer->AppendMany(content);
+        writer->EndMessage();
+      }
+      EXPECT_EQ(in_parts, copied) << before << " " << size;
+      EXPECT_TRUE(size <= 30 || most_parts > 2) << before << " " << size;
+    }
+  }
+}
+
 TEST(PacketWriter, SwallowsEverythingOnceTheClientIsGone) {
+  PacketWriter gone(
+      0, [](std::string_view) { return true; },
+      [](PacketWriter::Parts) { return false; });
+  gone.AppendMany(std::string(1 << 20, 'x'));
+  EXPECT_TRUE(gone.broken());
+  gone.AppendMany(std::string(1 << 20, 'x'));
+  gone.EndMessage();
   PacketWriter packets(0, [](std::string_view) { return false; });
   packets.Append("x");
   packets.EndMessage();

@@ -208,8 +208,9 @@ bool Reply::RowAsBytes(const std::vector<Value>& values, std::string& bytes) {
 
 bool Reply::RowBytes(std::string_view bytes) {
   if (!goes_on()) return false;
-  out_.Raw(bytes);
-  return true;
+  Flush();
+  packets_.AppendMany(bytes);
+  return goes_on();
 }
 
 bool Reply::StatementDone(std::optional<std::uint64_t> row_count,

@@ -8,10 +8,14 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "net/gathering.h"
 
 namespace mssql_cdc::net {
 namespace {
@@ -21,6 +25,8 @@ namespace {
 constexpr int kKeepAliveIdleSeconds = 60;
 constexpr int kKeepAliveIntervalSeconds = 20;
 constexpr int kKeepAliveProbeCount = 6;
+// At most so many parts go into one call (Linux takes 1024).
+constexpr std::size_t kPartCountMax = 512;
 
 class Socket {
  public:
@@ -69,7 +75,7 @@ void Tune(int fd) {
   SetOption(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepAliveProbeCount);
 }
 
-class TcpTransport final : public Transport {
+class TcpTransport final : public GatheringTransport {
  public:
   // Owns `fd`, which is non-blocking.
   explicit TcpTransport(int fd) : socket_(fd) {}
@@ -94,13 +100,21 @@ class TcpTransport final : public Transport {
           send(socket_.fd(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (count >= 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(count));
-      } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-        if (WaitOn(socket_.fd(), POLLOUT, limit_ms_) == 0) {
-          return Error(ErrorId::kTimedOut).With("waited_ms", std::to_string(limit_ms_));
-        }
-      } else if (errno != EINTR) {
-        return Lost();
+      } else {
+        TRY(WaitToWrite());
       }
+    }
+    return Unit{};
+  }
+
+  Status WriteParts(Parts parts) override {
+    for (; !parts.empty();
+         parts = parts.subspan(std::min(parts.size(), kPartCountMax))) {
+      std::vector<iovec> pieces;
+      for (const auto& part : parts.first(std::min(parts.size(), kPartCountMax))) {
+        pieces.push_back({const_cast<std::uint8_t*>(part.data()), part.size()});
+      }
+      TRY(WritePieces(pieces));
     }
     return Unit{};
   }
@@ -112,6 +126,38 @@ class TcpTransport final : public Transport {
   void Close() override { shutdown(socket_.fd(), SHUT_RDWR); }
 
  private:
+  Status WritePieces(std::span<iovec> pieces) {
+    while (!pieces.empty()) {
+      msghdr message{};
+      message.msg_iov = pieces.data();
+      message.msg_iovlen = pieces.size();
+      const ssize_t count = sendmsg(socket_.fd(), &message, MSG_NOSIGNAL);
+      if (count < 0) {
+        TRY(WaitToWrite());
+        continue;
+      }
+      auto sent = static_cast<std::size_t>(count);
+      while (!pieces.empty() && sent >= pieces.front().iov_len) {
+        sent -= pieces.front().iov_len;
+        pieces = pieces.subspan(1);
+      }
+      if (pieces.empty()) break;
+      iovec& cut = pieces.front();
+      cut = {static_cast<std::uint8_t*>(cut.iov_base) + sent, cut.iov_len - sent};
+    }
+    return Unit{};
+  }
+
+  // After a call that sent nothing, by its errno: until the next one may.
+  Status WaitToWrite() {
+    if (errno == EINTR) return Unit{};
+    if (errno != EAGAIN && errno != EWOULDBLOCK) return Lost();
+    if (WaitOn(socket_.fd(), POLLOUT, limit_ms_) == 0) {
+      return Error(ErrorId::kTimedOut).With("waited_ms", std::to_string(limit_ms_));
+    }
+    return Unit{};
+  }
+
   static Error Lost() {
     return Error(ErrorId::kConnectionLost).With("reason", ErrnoText(errno));
   }

@@ -3,6 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <thread>
+#include <vector>
+
+#include "net/gathering.h"
 
 namespace mssql_cdc::net {
 namespace {
@@ -35,6 +39,49 @@ TEST(TcpListener, CloseEndsAccept) {
   ASSERT_TRUE(listener.ok());
   listener.value()->Close();
   EXPECT_EQ(listener.value()->Accept().error().id(), ErrorId::kConnectionLost);
+}
+
+// More parts than one call takes, more bytes than a socket holds, to a reader that
+// takes a little at a time.
+TEST(TcpTransport, PartsArriveAsIfTheyHadBeenJoined) {
+  SystemClock clock;
+  const auto listener = TcpListener::Listen("127.0.0.1", 0);
+  ASSERT_TRUE(listener.ok());
+  TcpDialer dialer(clock);
+  const auto dialed = dialer.Dial("127.0.0.1", listener.value()->port(), 5'000);
+  ASSERT_TRUE(dialed.ok());
+  const auto accepted = listener.value()->Accept();
+  ASSERT_TRUE(accepted.ok());
+  auto* gathering = dynamic_cast<GatheringTransport*>(accepted.value().get());
+  ASSERT_NE(gathering, nullptr);
+  std::vector<std::uint8_t> all;
+  std::vector<std::vector<std::uint8_t>> parts;
+  for (std::size_t i = 0; i < 1500; ++i) {
+    // Some are empty.
+    parts.emplace_back(i % 7 * 1000 + i % 7);
+    for (std::size_t j = 0; j < parts.back().size(); ++j) {
+      parts.back()[j] = static_cast<std::uint8_t>((i + j) % 251);
+    }
+    all.insert(all.end(), parts.back().begin(), parts.back().end());
+  }
+  std::vector<std::uint8_t> read;
+  std::thread reader([&] {
+    std::uint8_t block[4999];
+    while (read.size() < all.size()) {
+      const auto count = dialed.value()->Read(block);
+      if (!count.ok() || count.value() == 0) return;
+      read.insert(read.end(), block, block + count.value());
+    }
+  });
+  const std::vector<std::span<const std::uint8_t>> spans(parts.begin(), parts.end());
+  EXPECT_TRUE(gathering->WriteParts(spans).ok());
+  reader.join();
+  EXPECT_EQ(read == all, true);
+  dialed.value()->Close();
+  // The peer is gone: some write says so.
+  Status written = Unit{};
+  for (int i = 0; i < 100 && written.ok(); ++i) written = gathering->WriteParts(spans);
+  EXPECT_FALSE(written.ok());
 }
 
 // The layout is that of MC-SQLR 2.2.5 (SVR_RESP).
