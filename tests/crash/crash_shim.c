@@ -9,6 +9,9 @@
 //   CRASH_SHIM_TORN=1      tear the n-th operation if it is a write
 //   CRASH_SHIM_LOG=file    on an orderly exit, the number of operations goes there
 //   CRASH_SHIM_TRACE=file  one letter an operation, to see what n stands for
+//
+// CrashShimStopAtLink(n), called in the process, stops it before its n-th hard link from then
+// on: that is what a commit to a Delta log on a local disk ends with.
 
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,6 +30,7 @@ static atomic_long count;
 static long stop_at;
 static int torn;
 static int trace_fd = -1;
+static atomic_long links_left;
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
@@ -63,6 +67,13 @@ static int Reached(char letter) {
 
 static void Count(char letter) {
   if (Reached(letter)) Stop();
+}
+
+void CrashShimStopAtLink(long n) { atomic_store(&links_left, n); }
+
+static void CountLink(void) {
+  if (atomic_load(&links_left) > 0 && atomic_fetch_sub(&links_left, 1) == 1) Stop();
+  Count('l');
 }
 
 ssize_t write(int fd, const void* bytes, size_t size) {
@@ -133,11 +144,11 @@ int renameat2(int a, const char* from, int b, const char* to, unsigned flags) {
   return REAL(renameat2)(a, from, b, to, flags);
 }
 int link(const char* from, const char* to) {
-  Count('l');
+  CountLink();
   return REAL(link)(from, to);
 }
 int linkat(int a, const char* from, int b, const char* to, int flags) {
-  Count('l');
+  CountLink();
   return REAL(linkat)(a, from, b, to, flags);
 }
 int unlink(const char* path) {

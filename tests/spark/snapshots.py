@@ -8,9 +8,13 @@ import threading
 import deltalake
 import examples
 import existing_package as existing
+import model
+import verify
 from check_values import must_run
+from crash import build_shim
 from existing_package import COLUMNS, Chain, Tally, compare_bronze, compare_silver
 from line_worker import WorkerEnded
+from pipeline import Pipeline
 from spark_where import Where, facts_of
 
 
@@ -132,6 +136,68 @@ def bootstrap_killed(tally: Tally, where: Where) -> None:
         tally.equal(f"killed {point}: one bootstrap", events.count("bootstrap"), 1)
 
 
+def chunks_killed(tally: Tally, where: Where) -> None:
+    """The calling process dies before each commit of a chunked snapshot's opening and waves."""
+    simulator = where.simulator
+    simulator.create("chunkskilled", model.CREATE)
+    history = model.History(seed=5)
+    for statement in history.load(16):
+        simulator.run(statement)
+    simulator.enable("items")
+    shim = os.fspath(build_shim(where.folder))
+    chain = Chain(where, "chunkskilled", "dbo_items")
+    where.revive(LD_PRELOAD=shim)
+
+    def wave() -> None:
+        where.package.do("backfill", options=chain.options, target=chain.bronze,
+                         app_id="dbo_items-v1", facts=chain.facts, chunk_rows=5,
+                         target_wave_seconds=0)
+
+    def opening() -> None:
+        chain.stream(bootstrap=True, snapshot="chunked")
+
+    for work, least in ((opening, 3), (wave, 4)):
+        number, stopped = 0, True
+        while stopped:
+            number += 1
+            ours = Pipeline(where.program, where.folder / "chunkskilled" / f"{work.__name__}-{number}",
+                            simulator, "chunkskilled", "dbo_items", "dbo_items-v1", snapshot="chunked")
+            chain.bronze, chain.facts, chain.checkpoint = ours.bronze, ours.facts, ours.checkpoint
+            snapshot = dict(history.rows)
+            if work is wave:
+                must_run(ours)
+            stopped = dies_before_link(where, number, work)
+            if stopped:
+                where.revive(LD_PRELOAD=shim)
+                work()
+            if work is opening:
+                wave()
+            for _ in range(2):
+                simulator.run(history.transaction())
+            simulator.capture()
+            # The local binary goes on from there, at less cost than Spark.
+            must_run(ours)
+            try:
+                verify.check_chunked(chain.bronze, chain.facts, snapshot, history.rows, "dbo_items-v1")
+                tally.passed += 1
+            except verify.Wrong as wrong:
+                tally.equal(f"killed before commit {number} of {work.__name__}", str(wrong), "")
+        tally.true(f"commits of {work.__name__} to be killed before", number > least, number - 1)
+        print(f"chunks_killed: {number - 1} commits of {work.__name__}", flush=True)
+    where.revive()
+
+
+def dies_before_link(where: Where, number: int, work) -> bool:
+    """Whether the worker ended, stopped before its `number`-th hard link while it works."""
+    where.package.do("stop_at_link", number=number)
+    try:
+        work()
+    except WorkerEnded:
+        return True
+    where.package.do("stop_at_link", number=0)
+    return False
+
+
 def switches(tally: Tally, where: Where) -> None:
     """A newer capture instance: a snapshot after the batch that reads it first, in both modes."""
     simulator = where.simulator
@@ -177,5 +243,5 @@ def losses_beside_the_binary(tally: Tally, where: Where) -> None:
     existing.losses_in_turns(tally, where)
 
 
-PARTS = [chunked_examples, silver_examples, bootstrap_killed, switches, chunks_beside_the_binary,
-         losses_beside_the_binary]
+PARTS = [chunked_examples, silver_examples, bootstrap_killed, chunks_killed, switches,
+         chunks_beside_the_binary, losses_beside_the_binary]
