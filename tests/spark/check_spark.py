@@ -205,7 +205,8 @@ PARTS = {part.__name__: part for part in (
     turns.pending_both_ways, turns.three_in_turn, *snapshots.PARTS, silver_cases.silver_cases,
     *sessions.PARTS, turns.two_workers, turns.lost_workers)}
 # What `./dev test` runs; `./dev spark` runs all.
-QUICK = ["import_alone", "scan_alone", "reference_examples", "chunked_examples", "silver_examples"]
+QUICK = ["import_alone", "scan_alone", "reference_examples", "in_turns", "chunked_examples",
+         "silver_examples", "silver_cases"]
 
 
 def main() -> int:
