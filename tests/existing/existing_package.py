@@ -223,7 +223,7 @@ def main() -> int:
     parser.add_argument("--jars", type=pathlib.Path, required=True, help="folder of Delta's jars")
     parser.add_argument("--only", nargs="+", choices=[part.__name__ for part in PARTS])
     parser.add_argument("--quick", action="store_true", help="the parts of ./dev test")
-    parser.add_argument("--jobs", type=int, default=2, help="parts at once, each with a JVM")
+    parser.add_argument("--jobs", type=int, default=1, help="parts at once, each with a JVM")
     parser.add_argument("--log", type=pathlib.Path, default=None)
     args = parser.parse_args()
     chosen = [part for part in PARTS
