@@ -118,6 +118,28 @@ bool IsChunkedOpen(const SnapshotFact& fact) {
          ParseOpenDetail(fact.detail).mode == SnapshotMode::kChunked;
 }
 
+std::vector<SnapshotFact> OfNewestStream(std::vector<SnapshotFact> facts) {
+  std::optional<SnapshotFact> open;
+  for (const SnapshotFact& fact : facts) {
+    if (!IsChunkedOpen(fact) || fact.app_id.empty()) continue;
+    const bool is_newer =
+        !open || fact.max_lsn > open->max_lsn ||
+        (fact.max_lsn == open->max_lsn && fact.written_at_us > open->written_at_us);
+    if (is_newer) open = fact;
+  }
+  if (!open || !open->max_lsn) return facts;
+  std::erase_if(facts, [&](const SnapshotFact& fact) {
+    if (fact.app_id.empty() || fact.app_id == open->app_id) return false;
+    if (fact.event == "snapshot_chunk") {
+      return LsnMember(ParseDetail(fact.detail), "snapshot") == *open->max_lsn;
+    }
+    const bool is_before = fact.written_at_us < open->written_at_us;
+    return fact.max_lsn == open->max_lsn && is_before &&
+           (IsCompletion(fact) || fact.event == "snapshot_open");
+  });
+  return facts;
+}
+
 std::optional<cdc::Lsn> NewestCompletion(const std::vector<SnapshotFact>& facts) {
   std::optional<cdc::Lsn> newest;
   for (const SnapshotFact& fact : facts) {
@@ -146,7 +168,12 @@ Result<OpenSnapshot> AssembleSnapshot(const cdc::Lsn& lsn,
                                       const std::vector<PlansRow>& plans,
                                       const std::string& plans_table) {
   OpenSnapshot snapshot{lsn, {}, {}};
-  const PlanSearch search{PlanRows(plans, std::nullopt), plans_table, lsn.Text()};
+  std::optional<std::string> sink_id;
+  for (const SnapshotFact& fact : facts) {
+    const bool says = IsChunkedOpen(fact) && fact.max_lsn == lsn;
+    if (says && !fact.app_id.empty()) sink_id = fact.app_id;
+  }
+  const PlanSearch search{PlanRows(plans, sink_id), plans_table, lsn.Text()};
   for (const SnapshotFact& fact : facts) {
     const Json detail = ParseDetail(fact.detail);
     if (IsChunkedOpen(fact) && fact.max_lsn == lsn) {

@@ -45,7 +45,14 @@ struct SnapshotFact {
   std::optional<cdc::Lsn> max_lsn;
   std::optional<std::int64_t> rows;
   std::string detail;
+  std::string app_id = {};  // Whose snapshot it is; empty where it is not known.
+  std::optional<std::int64_t> written_at_us = {};
 };
+
+// Without what a stream of before said of a snapshot at the LSN of the newest chunked
+// one. On a database where nothing happens, a target that is begun anew under another
+// app_id has its snapshot at the same LSN, and only the newest is of that target.
+std::vector<SnapshotFact> OfNewestStream(std::vector<SnapshotFact> facts);
 
 // Whether an open row is of a chunked snapshot: all but those that say "full".
 bool IsChunkedOpen(const SnapshotFact& fact);

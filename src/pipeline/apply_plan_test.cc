@@ -359,6 +359,40 @@ SnapshotFact Fact(const char* event, int lsn, const char* detail) {
   return {event, "bronze", L(lsn), L(lsn), 0, detail};
 }
 
+SnapshotFact By(const char* app_id, std::int64_t at, SnapshotFact fact) {
+  fact.app_id = app_id;
+  fact.written_at_us = at;
+  return fact;
+}
+
+// A target deleted and begun anew on an idle source: both snapshots are at one LSN.
+TEST(Snapshots, AnEarlierStreamSaysNothingOfOneAtItsLsn) {
+  const std::string chunk = R"({"snapshot": ")" + L(9).Text() + R"("})";
+  const SnapshotFact open = Fact("snapshot_open", 9, R"({"mode": "chunked"})");
+  const SnapshotFact read = Fact("snapshot_chunk", 9, chunk.c_str());
+  const SnapshotFact done = Fact("bootstrap", 9, "");
+  const auto left = [](const std::vector<SnapshotFact>& facts) {
+    std::vector<std::string> names;
+    for (const SnapshotFact& fact : OfNewestStream(facts)) {
+      names.push_back(fact.app_id + " " + fact.event);
+    }
+    return names;
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(left({By("a", 1, done), By("b", 2, open)}),
+              ElementsAre("b snapshot_open"));
+  EXPECT_THAT(left({By("b", 4, open), By("a", 1, open), By("a", 2, read),
+                    By("a", 3, done), By("b", 5, read)}),
+              ElementsAre("b snapshot_open", "b snapshot_chunk"));
+  // Its own, a later one, another LSN, and what does not say whose it is.
+  EXPECT_THAT(left({By("a", 1, open), By("a", 2, done), By("b", 3, done)}),
+              ElementsAre("a snapshot_open", "a bootstrap", "b bootstrap"));
+  EXPECT_THAT(left({By("a", 1, Fact("bootstrap", 8, "")), By("b", 2, open)}),
+              ElementsAre("a bootstrap", "b snapshot_open"));
+  EXPECT_THAT(left({By("", 1, done), By("b", 2, open)}),
+              ElementsAre(" bootstrap", "b snapshot_open"));
+}
+
 TEST(Snapshots, AreAssembledFromFactsAndPlans) {
   const std::string snapshot = L(9).Text();
   const std::string chunk_fact =

@@ -106,6 +106,33 @@ Result<bool> HoldsSnapshot(lake::Lake& lake, const SilverConfig& config,
   return false;
 }
 
+bool Has(const std::vector<std::string>& columns, std::string_view name) {
+  return std::find(columns.begin(), columns.end(), name) != columns.end();
+}
+
+// A row that has these of the facts' columns.
+Result<pipeline::SnapshotFact> FactOf(const cdc::RowView& row,
+                                      const std::vector<std::string>& columns) {
+  pipeline::SnapshotFact fact;
+  TRY_ASSIGN(const std::optional<std::string> event, row.Text("event"));
+  fact.event = event.value_or("");
+  TRY_ASSIGN(fact.min_lsn, LsnIn(row, "min_lsn"));
+  TRY_ASSIGN(fact.max_lsn, LsnIn(row, "max_lsn"));
+  TRY_ASSIGN(fact.rows, row.Integer("rows"));
+  if (Has(columns, "detail")) {
+    TRY_ASSIGN(const std::optional<std::string> detail, row.Text("detail"));
+    fact.detail = detail.value_or("");
+  }
+  if (Has(columns, "app_id")) {
+    TRY_ASSIGN(const std::optional<std::string> app_id, row.Text("app_id"));
+    fact.app_id = app_id.value_or("");
+  }
+  if (Has(columns, "written_at")) {
+    TRY_ASSIGN(fact.written_at_us, row.Integer("written_at"));
+  }
+  return fact;
+}
+
 // The version up to which the facts are `known`; nullopt if a commit since may have
 // told of a snapshot, or is not there to say.
 Result<std::optional<std::int64_t>> StillKnown(lake::Lake& lake,
@@ -142,43 +169,30 @@ Result<std::optional<std::vector<pipeline::SnapshotFact>>> ReadSnapshotFacts(
   }
   lake::ReadSpec spec;
   spec.version = state->version;
-  spec.columns = Present(state->schema,
-                         {"event", "target", "min_lsn", "max_lsn", "rows", "detail"});
+  spec.columns = Present(state->schema, {"event", "target", "min_lsn", "max_lsn",
+                                         "rows", "detail", "app_id", "written_at"});
   // Tables of early releases have no events.
-  const bool has_events = std::find(spec.columns.begin(), spec.columns.end(),
-                                    "event") != spec.columns.end();
   Facts facts;
-  if (!has_events) return std::optional<Facts>(std::move(facts));
+  if (!Has(spec.columns, "event")) return std::optional<Facts>(std::move(facts));
   spec.conditions = {{"event", Operator::kIsNotNull, ""},
                      {"target", Operator::kEqual, config.bronze}};
   TRY_ASSIGN(const std::unique_ptr<columns::BatchReader> rows,
              lake.Read(config.facts_location, spec));
-  const bool has_detail = std::find(spec.columns.begin(), spec.columns.end(),
-                                    "detail") != spec.columns.end();
+  // Without details there was no chunked snapshot.
+  const bool has_detail = Has(spec.columns, "detail");
   while (true) {
     TRY_ASSIGN(const std::optional<columns::RecordBatch> batch, rows->Next());
-    if (!batch) {
-      if (known != nullptr) *known = {state->version, facts};
-      return std::optional<Facts>(std::move(facts));
-    }
+    if (!batch) break;
     for (std::int64_t i = 0; i < batch->row_count; ++i) {
-      const cdc::RowView row(*batch, i);
-      pipeline::SnapshotFact fact;
-      TRY_ASSIGN(const std::optional<std::string> event, row.Text("event"));
-      fact.event = event.value_or("");
-      // Without details there was no chunked snapshot.
-      if (!has_detail && fact.event == "snapshot_open") continue;
+      TRY_ASSIGN(pipeline::SnapshotFact fact, FactOf({*batch, i}, spec.columns));
       fact.target = config.bronze;
-      TRY_ASSIGN(fact.min_lsn, LsnIn(row, "min_lsn"));
-      TRY_ASSIGN(fact.max_lsn, LsnIn(row, "max_lsn"));
-      TRY_ASSIGN(fact.rows, row.Integer("rows"));
-      if (has_detail) {
-        TRY_ASSIGN(const std::optional<std::string> detail, row.Text("detail"));
-        fact.detail = detail.value_or("");
-      }
+      if (!has_detail && fact.event == "snapshot_open") continue;
       facts.push_back(std::move(fact));
     }
   }
+  facts = pipeline::OfNewestStream(std::move(facts));
+  if (known != nullptr) *known = {state->version, facts};
+  return std::optional<Facts>(std::move(facts));
 }
 
 Result<pipeline::OpenSnapshot> ReadSnapshot(
