@@ -9,7 +9,6 @@ ours right, and the package applies the repaired bronze to its own, and to a new
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pathlib
 
@@ -25,8 +24,6 @@ amount decimal(18,4) NULL, placed_at datetime2(6) NULL, note nvarchar(max) NULL,
 picture varbinary(max) NULL)"""
 LINES = """CREATE TABLE dbo.lines (order_id int NOT NULL, sku varchar(20) NOT NULL, price float NULL,
 CONSTRAINT pk_lines PRIMARY KEY (order_id, sku))"""
-
-SKIPPING = "spark.databricks.delta.stats.skipping"
 
 # What a transaction makes of keys; {t} is the table.
 KEY_CHANGES = (
@@ -184,14 +181,6 @@ def repaired(pair: Pair) -> None:
     pair.compare_source("repaired bronze", ["id", "customer", "amount", "note"])
 
 
-@contextlib.contextmanager
-def files_skipped(where):
-    """The package's queries leave out files by the statistics that ours have in the log."""
-    where.package.do("set", name=SKIPPING, value="true")
-    yield
-    where.package.do("set", name=SKIPPING, value="false")
-
-
 def silver_of_composite_keys(tally, where) -> None:
     simulator = where.simulator
     simulator.create("pairedkeys", LINES)
@@ -201,8 +190,7 @@ def silver_of_composite_keys(tally, where) -> None:
     lines = Pair(tally, where, "lines", database="pairedkeys")
     must_run(lines.pipeline)
     lines.run("changes", *LINE_CHANGES)
-    with files_skipped(where):
-        lines.apply_both("a composite key")
+    lines.apply_both("a composite key")
     lines.compare_source("a composite key", ["order_id", "sku", "price"])
 
 
@@ -220,6 +208,5 @@ def silver_like_theirs(tally, where) -> None:
     for sql in VALUE_CHANGES:
         simulator.run(sql.format(t="whole"))
     must_run(whole.pipeline)
-    with files_skipped(where):
-        with_overlap(whole)
+    with_overlap(whole)
     repaired(whole)

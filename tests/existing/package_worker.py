@@ -24,11 +24,7 @@ os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
 def session(jars: str):
-    """A Spark session with Delta, set up to cost a test little (small heap, one log partition).
-
-    Tables of a test are small: what Spark does to be fast on large ones (compiling queries,
-    replanning them, skipping files by statistics) takes most of the time, and is left out.
-    """
+    """A Spark session with Delta, set up to cost a test little (small heap, one log partition)."""
     from pyspark.sql import SparkSession
 
     built = (
@@ -38,24 +34,14 @@ def session(jars: str):
         .config("spark.sql.catalog.spark_catalog",
                 "org.apache.spark.sql.delta.catalog.DeltaCatalog")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.default.parallelism", "1")
-        .config("spark.sql.codegen.wholeStage", "false")
-        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
-        .config("spark.sql.codegen.cache.maxEntries", "1000")
-        .config("spark.sql.adaptive.enabled", "false")
-        .config("spark.databricks.delta.stats.skipping", "false")
-        # The default one starts four processes a commit, each a `readlink`.
-        .config("spark.delta.logStore.file.impl", "io.delta.storage.LocalLogStore")
-        .config("spark.databricks.delta.writeChecksumFile.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "2")
         # The default, INT96, wraps around outside the years 1677 to 2262 in other readers.
         .config("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS")
         .config("spark.ui.enabled", "false")
         .config("spark.databricks.delta.snapshotPartitions", "1")
         .config("spark.python.authenticate.socketTimeout", "300s")  # A busy machine.
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC "
-                "-XX:ReservedCodeCacheSize=240m")
+        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
         .getOrCreate()
     )
     built.sparkContext.setLogLevel("ERROR")
@@ -136,10 +122,6 @@ class Worker:
         except Stopped:
             return True
         return False
-
-    def set(self, name: str, value: str) -> None:
-        """A setting of the session."""
-        self.spark.conf.set(name, value)
 
     def forget(self) -> None:
         """What is known of Delta tables, before others take their places."""
