@@ -63,13 +63,7 @@ class CheckRunTest : public RepairTest {
     ASSERT_TRUE(report.value().silver_problem.has_value());
     EXPECT_EQ(report.value().silver_problem->id(), id)
         << report.value().silver_problem->Text();
-    const Status status =
-        With(*lake_,
-             [&](const runtime::SilverConfig& silver,
-                 const runtime::ReconcileParts& parts) -> Status {
-               TRY(runtime::Apply(silver, {parts.lake, parts.clock, parts.dice}));
-               return Unit{};
-             });
+    const Status status = TryApply();
     ASSERT_FALSE(status.ok());
     EXPECT_EQ(status.error().Text(), report.value().silver_problem->Text());
   }

@@ -46,14 +46,16 @@ class RepairTest : public SourceTest {
           return call(silver, {*parts.lake, *parts.sessions, *parts.clock, dice_});
         });
   }
+  Status TryApply() {
+    return With(*lake_,
+                [&](const runtime::SilverConfig& silver,
+                    const runtime::ReconcileParts& parts) -> Status {
+                  TRY(runtime::Apply(silver, {parts.lake, parts.clock, parts.dice}));
+                  return Unit{};
+                });
+  }
   void ApplyWell() {
-    const Status status =
-        With(*lake_,
-             [&](const runtime::SilverConfig& silver,
-                 const runtime::ReconcileParts& parts) -> Status {
-               TRY(runtime::Apply(silver, {parts.lake, parts.clock, parts.dice}));
-               return Unit{};
-             });
+    const Status status = TryApply();
     ASSERT_TRUE(status.ok()) << status.error().Text();
   }
   runtime::ReconcileOutcome Compare() {
