@@ -98,13 +98,7 @@ TEST_F(ReconcileTest, ChunksByHandGiveWayToAWholeSnapshot) {
   config_.snapshot_chunks = "[[0, null, 2]]";
   take();
   config_.snapshot_chunks = "";
-  const Status refused =
-      With(*lake_,
-           [&](const runtime::SilverConfig& silver,
-               const runtime::ReconcileParts& parts) -> Status {
-             TRY(runtime::Apply(silver, {parts.lake, parts.clock, parts.dice}));
-             return Unit{};
-           });
+  const Status refused = TryApply();
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error().id(), ErrorId::kSnapshotUnexplained);
   take();
